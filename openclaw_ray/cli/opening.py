@@ -1,0 +1,139 @@
+"""The runtime that a command works on: the options that choose it, its opening and its closing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from openclaw_ray.cli.interrupt import Interrupt
+    from openclaw_ray.core.events import Event
+    from openclaw_ray.core.results import Result, StopReport
+
+__all__ = ["LiveRuntime", "Place", "open_runtime", "place_options", "start_runtime"]
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+class LiveRuntime(Protocol):
+    """What the commands use of `openclaw_ray.Runtime`."""
+
+    @property
+    def root_key(self) -> str:
+        """Session key of this client's own root, which all its maps hang under."""
+
+    def imap(
+        self,
+        agent_id: str,
+        items: Iterable[object],
+        *,
+        width: int | None = None,
+        timeout: float | None = None,
+        retries: int = 0,
+    ) -> Iterator[Result[Any]]:
+        """Results in order; takes items as it needs them."""
+
+    def map(self, agent_id: str, items: Iterable[object]) -> list[Result[Any]]:
+        """All results, in order."""
+
+    def stop(self, key: str) -> StopReport:
+        """Stop a session and all below it."""
+
+    def events(self) -> Iterator[Event]:
+        """Events as they are journaled, until the runtime closes."""
+
+    def stats(self) -> object:
+        """Figures of the runtime so far."""
+
+    def close(self, *, force: bool = False) -> None:
+        """End everything that this runtime started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a command's runtime lives.
+
+    Attributes:
+        name: the runtime's name, `None` for one that is gone with the command.
+        state: its state dir.
+        address: of a running Ray cluster; `None` means ``RAY_ADDRESS``, or a Ray of its own.
+        config: a configuration file.
+    """
+
+    name: str | None = None
+    state: str | None = None
+    address: str | None = None
+    config: str | None = None
+
+
+def place_options(command: Command) -> Command:
+    """The options ``--name``, ``--state``, ``--address`` and ``--config``."""
+    for option in (
+        click.option(
+            "--config",
+            metavar="FILE",
+            type=click.Path(exists=True, dir_okay=False),
+            help="Configuration (JSON5).  [default: OPENCLAW_CONFIG_PATH, else ~/.openclaw/openclaw.json]",
+        ),
+        click.option(
+            "--address",
+            metavar="ADDR",
+            help="Ray cluster to use.  [default: RAY_ADDRESS, else a Ray of its own]",
+        ),
+        click.option(
+            "--state", metavar="DIR", help="State dir.  [default: ~/.openclaw/ray/NAME, or a temporary one]"
+        ),
+        click.option("--name", metavar="NAME", help="Name of the runtime; its state is kept."),
+    ):
+        command = option(command)
+    return command
+
+
+@contextlib.contextmanager
+def open_runtime(
+    agents: Iterable[object], place: Place, interrupt: Interrupt, *, config: dict[str, object] | None = None
+) -> Iterator[LiveRuntime]:
+    """Start a runtime that signals stop; it is closed at the end whatever happens.
+
+    Args:
+        agents: what it can run.
+        place: where it lives.
+        interrupt: the entered context that watches signals.
+        config: settings to use where the user gave no ``--config``; the user's own default file is not read
+            then.
+    """
+    runtime = start_runtime(list(agents), place, config)
+    try:
+        interrupt.attach(stop=lambda: runtime.stop(runtime.root_key), force=lambda: runtime.close(force=True))
+        yield runtime
+    finally:
+        interrupt.end_input()
+        runtime.close()
+
+
+def start_runtime(agents: list[object], place: Place, config: dict[str, object] | None) -> LiveRuntime:
+    """Start the real runtime. Tests put a double here."""
+    import openclaw_ray as oc
+
+    if place.address is not None:
+        os.environ["RAY_ADDRESS"] = place.address
+    runtime: LiveRuntime = oc.Runtime.start(
+        config=_config_of(place, config), agents=agents, name=place.name, state_dir=place.state
+    )
+    return runtime
+
+
+def _config_of(place: Place, config: dict[str, object] | None) -> dict[str, object] | Path | None:
+    """The command line's habit (DESIGN.md 7); `None` leaves ``OPENCLAW_CONFIG_PATH`` to the library."""
+    if place.config is not None:
+        return Path(place.config)
+    if config is not None:
+        return config
+    usual = Path.home() / ".openclaw" / "openclaw.json"
+    return usual if "OPENCLAW_CONFIG_PATH" not in os.environ and usual.is_file() else None

@@ -1,0 +1,74 @@
+"""``openclaw-ray runs``: what ran, what runs, and how it ended."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterable, Mapping
+
+import click
+
+from openclaw_ray.cli.exits import OK
+from openclaw_ray.cli.output import JsonLines, printable
+from openclaw_ray.cli.view import open_view, view_options
+
+__all__ = ["runs"]
+
+
+@click.command(short_help="List runs, live or of the newest runtime on disk.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line instead of a table.")
+@click.option(
+    "--status",
+    metavar="WORD",
+    multiple=True,
+    help="Only runs in this state: queued, running, paused, succeeded, failed, timed_out, cancelled, lost.",
+)
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most N rows, newest first.")
+@view_options
+def runs(
+    as_json: bool, status: tuple[str, ...], limit: int | None, name: str | None, state: str | None
+) -> int:
+    """List runs, newest first: who, where it stands, how long it took, why it failed.
+
+    With --name a live runtime is asked; without, the state of the newest runtime on this machine is read from
+    disk, whether it still runs or not.
+    """
+    with open_view(name, state) as view:
+        rows: Iterable[Mapping[str, object]] = view.runs()
+        if status:
+            rows = (row for row in rows if row.get("state") in status)
+        rows = itertools.islice(rows, limit)
+        if as_json:
+            output = JsonLines()
+            for row in rows:
+                output.write(row)
+        else:
+            _print_table(rows, view.source)
+    return OK
+
+
+def _print_table(rows: Iterable[Mapping[str, object]], source: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=printable(source), title_justify="left", box=None, pad_edge=False)
+    for column in ("state", "agent", "session", "run"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("ms", justify="right")
+    table.add_column("why", overflow="fold")
+    for row in rows:
+        table.add_row(*(printable(cell) for cell in _cells(row)))
+    Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, markup=False).print(table)
+
+
+def _cells(row: Mapping[str, object]) -> list[str]:
+    error = row.get("error")
+    why = error.get("message") if isinstance(error, Mapping) else error
+    values = (
+        row.get("state"),
+        row.get("agentId"),
+        row.get("sessionKey"),
+        row.get("runId"),
+        row.get("runtimeMs"),
+    )
+    return ["" if value is None else str(value) for value in (*values, why or row.get("reason"))]

@@ -1,0 +1,15 @@
+"""Configuration: a JSON5 file, text or dict in, a checked and frozen `Config` out (DESIGN.md 11).
+
+A real OpenClaw file loads unmodified: what we implement is checked strictly, real keys that we do not
+implement are tolerated and listed in `Config.tolerated`, unknown keys are refused with the nearest match, all
+faults at once. Actors never see this package (pydantic is heavy); they get the plain records of
+`openclaw_ray.core.limits`.
+"""
+
+from __future__ import annotations
+
+from openclaw_ray.config._config import Config
+from openclaw_ray.config._load import load, loads
+from openclaw_ray.core.errors import ConfigError, ConfigFault
+
+__all__ = ["Config", "ConfigError", "ConfigFault", "load", "loads"]

@@ -1,0 +1,164 @@
+"""A checked configuration, and the plain records that the actors get of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from openclaw_ray.config._model import AgentEntry, Root
+from openclaw_ray.core.keys import normalise_agent_id
+from openclaw_ray.core.limits import AgentLimits, Compat, RuntimeLimits
+
+__all__ = ["Config"]
+
+_TIMER_MAX: Final = 2**31 - 1  # milliseconds; what OpenClaw's timers can take (SPEC.md A1)
+_DEFAULT_AGENT: Final = "main"
+
+
+@dataclass(frozen=True)
+class Config:
+    """A configuration that has been checked. Made by `load`; frozen, picklable.
+
+    Attributes:
+        root: the settings that we implement, as a frozen model.
+        tolerated: paths of real OpenClaw keys that are there but not implemented, sorted.
+        source: where it came from: a path, ``<text>``, ``<dict>`` or ``<defaults>``.
+    """
+
+    root: Root
+    tolerated: tuple[str, ...] = ()
+    source: str = "<defaults>"
+
+    @cached_property
+    def rev(self) -> str:
+        """12 hex digits that are the same for the same effective settings."""
+        text = json.dumps(self.root.model_dump(mode="json", by_alias=True), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def compat(self) -> Compat:
+        """The generation of OpenClaw that the defaults follow."""
+        return self.root.ray.compat
+
+    @cached_property
+    def agent_ids(self) -> tuple[str, ...]:
+        """Normalised ids of the agents that are named in it, in its order; ``main`` if none is (SPEC.md A2)."""
+        return tuple(self._rosters) or (_DEFAULT_AGENT,)
+
+    @cached_property
+    def default_agent(self) -> str:
+        """The agent that is meant when none is named: the marked one, else ``main``, else the only one."""
+        marked = [name for name in self._rosters if self._own(name, "default")[0]]
+        if marked:
+            return marked[0]
+        only = len(self.agent_ids) == 1
+        return self.agent_ids[0] if only else _DEFAULT_AGENT
+
+    def agent_limits(self, agent_id: str) -> AgentLimits:
+        """What holds for one agent; for one that is not named in it, the defaults.
+
+        Raises:
+            ValueError: ``agent_id`` is not an agent id.
+        """
+        name = normalise_agent_id(agent_id)
+        if name is None:
+            raise ValueError(f"not an agent id: {agent_id!r}")
+        allow, allow_path = self._policy(name, "allow_agents", "allowAgents")
+        require, require_path = self._policy(name, "require_agent_id", "requireAgentId")
+        ask = {part: self._own(name, "ray", part)[0] for part in ("num_cpus", "num_gpus", "memory")}
+        custom = self._own(name, "ray", "resources")[0] or {}
+        return AgentLimits(
+            agent_id=name,
+            configured=name in self.agent_ids,
+            allow_agents=allow,
+            allow_path=allow_path,
+            require_agent_id=bool(require),
+            require_path=require_path,
+            workspace=self._own(name, "workspace")[0] or self.root.agents.defaults.workspace,
+            agent_dir=self._own(name, "agent_dir")[0],
+            resources={
+                **custom,
+                **{part: float(amount) for part, amount in ask.items() if amount is not None},
+            },
+            scheduling=self._own(name, "ray", "scheduling")[0],
+        )
+
+    def runtime_limits(self, *, cpus: int) -> RuntimeLimits:
+        """What holds for the runtime as a whole.
+
+        Args:
+            cpus: CPUs of the cluster; the main lane's default width follows them.
+        """
+        defaults, ray = self.root.agents.defaults, self.root.ray
+        children, old = defaults.subagents, ray.compat is Compat.V2026_7
+        depth = children.max_spawn_depth
+        return RuntimeLimits(
+            max_spawn_depth=depth if depth is not None else 1 if old else 5,
+            max_spawn_depth_set=depth is not None,
+            max_children=children.max_children_per_agent,
+            max_concurrent=children.max_concurrent,
+            global_lane=old,
+            main_lane=defaults.max_concurrent or (max(8, 4 * cpus) if old else min(max(cpus, 8), 16)),
+            run_timeout_seconds=children.run_timeout_seconds,
+            turn_timeout_seconds=defaults.timeout_seconds,
+            announce_timeout_ms=min(children.announce_timeout_ms, _TIMER_MAX),
+            archive_after_minutes=children.archive_after_minutes,
+            pool_max=ray.pool.max,
+            pool_prewarm=ray.pool.prewarm,
+            pool_reuse=ray.pool.reuse,
+            pool_idle_seconds=ray.pool.idle_seconds,
+            pool_park_seconds=ray.pool.park_seconds,
+            pool_max_growth_mb=ray.pool.max_growth_mb,
+            max_active_sessions=ray.max_active_sessions,
+            stop_grace_seconds=ray.stop_grace_seconds,
+            client_lease_seconds=ray.client_lease_seconds,
+            registry_timeout_seconds=ray.registry_timeout_seconds,
+            recovery=ray.recovery,
+            inbox_max=ray.inbox.max,
+            journal_sync=ray.journal.sync,
+            ping_pong_with_subagents=ray.ping_pong_with_subagents,
+            sessions_per_tree=ray.budgets.sessions_per_tree,
+            tokens_per_tree=ray.budgets.tokens_per_tree,
+            cost_per_tree=ray.budgets.cost_per_tree,
+            compat=ray.compat,
+            config_rev=self.rev,
+        )
+
+    # ----------------------------------------------------------------------- who says what of an agent
+
+    @cached_property
+    def _rosters(self) -> dict[str, list[tuple[str, AgentEntry]]]:
+        """Agent id -> (path, entry) of each place that names it, the one that wins first."""
+        found: dict[str, list[tuple[str, AgentEntry]]] = {}
+        for agent_id, path, entry in self._entries():
+            found.setdefault(normalise_agent_id(agent_id) or agent_id, []).append((path, entry))
+        return found
+
+    def _entries(self) -> Iterator[tuple[str, str, AgentEntry]]:
+        for key, entry in self.root.agents.entries.items():
+            yield key, f"agents.entries.{key}", entry
+        for at, listed in enumerate(self.root.agents.listed):
+            yield listed.id, f"agents.list[{at}]", listed
+
+    def _own(self, agent_id: str, *fields: str) -> tuple[Any, str]:
+        """An agent's own value of a field and the path of its entry; (`None`, ``""``) if it does not set it."""
+        for path, entry in self._rosters.get(agent_id, ()):
+            value: Any = entry
+            for field in fields:
+                if field not in value.model_fields_set:
+                    break
+                value = getattr(value, field)
+            else:
+                return value, path
+        return None, ""
+
+    def _policy(self, agent_id: str, field: str, key: str) -> tuple[Any, str]:
+        """A setting of ``subagents``: the agent's own, else the default; and where it is, or would be, set."""
+        value, path = self._own(agent_id, "subagents", field)
+        if value is None:
+            return getattr(self.root.agents.defaults.subagents, field), f"agents.defaults.subagents.{key}"
+        return value, f"{path}.subagents.{key}"

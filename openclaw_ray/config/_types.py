@@ -1,0 +1,211 @@
+"""The sorts of values that settings take: checked without any coercion, refused with the value and the range.
+
+``true`` is not 1, ``"5"`` is not 5, and Infinity, NaN and null are no numbers. A number without a fraction is
+whole however it is written, as JSON does not know the difference.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from openclaw_ray.core.admission import normalise_allow
+
+__all__ = ["Amounts", "Choice", "Flag", "Names", "Number", "Sort", "Text", "Whole", "show"]
+
+
+def show(value: object, most: int = 60) -> str:
+    """A value as it might stand in the file, bounded."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = repr(value)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+class Sort:
+    """A sort of value, used as ``Annotated[int, Whole(1, 20)]``."""
+
+    def check(self, value: Any, info: ValidationInfo) -> Any:
+        """The value as it is kept.
+
+        Raises:
+            PydanticCustomError: the value is not of this sort; its type is the fault's kind.
+        """
+        raise NotImplementedError
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of the values that pass."""
+        raise NotImplementedError
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_plain_validator_function(self.check)
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return self.schema()
+
+
+def _refuse(kind: str, wanted: str, value: object, hint: str = "") -> PydanticCustomError:
+    text = f"must be {wanted}, not {show(value)}{hint}"
+    return PydanticCustomError(kind, "{text}", {"text": text})
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Sort):
+    """A whole number from ``lo`` to ``hi``; ``unlocked`` is the upper end under ``ray.limits.unlock``."""
+
+    lo: int
+    hi: int | None = None
+    unlocked: int | None = None
+    nullable: bool = False
+
+    def check(self, value: Any, info: ValidationInfo) -> int | None:
+        """The number."""
+        if value is None and self.nullable:
+            return None
+        unlock = bool((info.context or {}).get("unlock"))
+        hi = self.unlocked if unlock and self.unlocked is not None else self.hi
+        wanted = (
+            f"a whole number from {self.lo} to {hi}"
+            if hi is not None
+            else f"a whole number, {self.lo} or more"
+        )
+        if not _is_number(value) or not math.isfinite(value) or value != int(value):
+            raise _refuse("type", wanted + (" or null" if self.nullable else ""), value)
+        if value < self.lo or (hi is not None and value > hi):
+            more = self.unlocked is not None and not unlock and self.lo <= value <= self.unlocked
+            hint = f" (ray.limits.unlock: true allows up to {self.unlocked})" if more else ""
+            raise _refuse("range", wanted, value, hint)
+        return int(value)
+
+    def schema(self) -> dict[str, Any]:
+        """An integer with its range, the unlocked one."""
+        top = self.unlocked or self.hi
+        bounds = {"minimum": self.lo} | ({"maximum": top} if top is not None else {})
+        return {"type": ["integer", "null"] if self.nullable else "integer", **bounds}
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Sort):
+    """A number of ``lo`` or more; more than ``lo`` if ``above``."""
+
+    lo: float = 0
+    above: bool = False
+
+    def check(self, value: Any, info: ValidationInfo) -> float:
+        """The number as a float."""
+        wanted = f"a number above {self.lo:g}" if self.above else f"a number, {self.lo:g} or more"
+        if not _is_number(value) or not math.isfinite(value):
+            raise _refuse("type", wanted, value)
+        if value < self.lo or (self.above and value == self.lo):
+            raise _refuse("range", wanted, value)
+        return float(value)
+
+    def schema(self) -> dict[str, Any]:
+        """A number with its lower end."""
+        return {"type": "number", "exclusiveMinimum" if self.above else "minimum": self.lo}
+
+
+@dataclass(frozen=True, slots=True)
+class Flag(Sort):
+    """``true`` or ``false``."""
+
+    def check(self, value: Any, info: ValidationInfo) -> bool:
+        """The flag."""
+        if not isinstance(value, bool):
+            raise _refuse("type", "true or false", value)
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """A boolean."""
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Sort):
+    """Text that is not blank."""
+
+    def check(self, value: Any, info: ValidationInfo) -> str:
+        """The text as it is written."""
+        if not isinstance(value, str):
+            raise _refuse("type", "text", value)
+        if not value.strip():
+            raise _refuse("value", "text that is not blank", value)
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """A string."""
+        return {"type": "string", "minLength": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Sort):
+    """One word of an enumeration, letter for letter."""
+
+    words: type[StrEnum]
+
+    def check(self, value: Any, info: ValidationInfo) -> StrEnum:
+        """The member."""
+        try:
+            return self.words(value) if isinstance(value, str) else self._no(value)
+        except ValueError:
+            return self._no(value)
+
+    def _no(self, value: object) -> StrEnum:
+        kind = "value" if isinstance(value, str) else "type"
+        raise _refuse(kind, "one of " + ", ".join(f'"{word}"' for word in self.words), value)
+
+    def schema(self) -> dict[str, Any]:
+        """A string out of a list."""
+        return {"type": "string", "enum": [word.value for word in self.words]}
+
+
+@dataclass(frozen=True, slots=True)
+class Names(Sort):
+    """A list of text; with ``ids``, of agent ids and ``*``, kept normalised."""
+
+    ids: bool = False
+
+    def check(self, value: Any, info: ValidationInfo) -> tuple[str, ...]:
+        """The names as a tuple."""
+        if not isinstance(value, list | tuple):
+            raise _refuse("type", "a list of text", value)
+        for index, entry in enumerate(value):
+            if not isinstance(entry, str):
+                raise PydanticCustomError(
+                    "type", "{text}", {"text": f"must be text, not {show(entry)}", "at": index}
+                )
+        return normalise_allow(value) if self.ids else tuple(value)
+
+    def schema(self) -> dict[str, Any]:
+        """A list of strings."""
+        return {"type": "array", "items": {"type": "string"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts(Sort):
+    """Amounts by name: numbers of 0 or more."""
+
+    def check(self, value: Any, info: ValidationInfo) -> dict[str, float]:
+        """A new dict of floats."""
+        if not isinstance(value, dict):
+            raise _refuse("type", "an object of numbers", value)
+        for name, amount in value.items():
+            if not isinstance(name, str) or not _is_number(amount) or not math.isfinite(amount) or amount < 0:
+                text = f"must be a number, 0 or more, not {show(amount)}"
+                raise PydanticCustomError("type", "{text}", {"text": text, "at": str(name)})
+        return {name: float(amount) for name, amount in value.items()}
+
+    def schema(self) -> dict[str, Any]:
+        """An object of numbers."""
+        return {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}}

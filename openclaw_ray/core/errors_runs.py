@@ -1,0 +1,189 @@
+"""Errors of runs and turns. Import them from `openclaw_ray.core.errors`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from openclaw_ray.core.errors_base import OpenClawRayError, name_list
+from openclaw_ray.core.lifecycle import ResultStatus
+from openclaw_ray.core.results import Result, StopReport
+
+__all__ = [
+    "AskTimeout",
+    "InvalidItem",
+    "JoinTimeout",
+    "NotInTurn",
+    "NothingPending",
+    "RunCancelled",
+    "RunError",
+    "RunFailed",
+    "RunLost",
+    "RunTimedOut",
+    "Stopped",
+    "ValueLost",
+    "error_for_result",
+]
+
+
+@dataclass(eq=False, repr=False)
+class RunError(OpenClawRayError):
+    """A run did not succeed; base of four, one for each status.
+
+    Attributes:
+        result_json: `Result.to_json` of the run (camelCase, without the value).
+    """
+
+    result_json: dict[str, Any]
+    verb: ClassVar[str] = "did not succeed"
+
+    @property
+    def status(self) -> ResultStatus:
+        """How the run ended."""
+        return ResultStatus(self.result_json["status"])
+
+    @property
+    def session_key(self) -> str:
+        """The session that ran it."""
+        return str(self.result_json.get("sessionKey", ""))
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        return str(self.result_json.get("runId", ""))
+
+    def __str__(self) -> str:
+        error = self.result_json.get("error") or {}
+        item = f"item {self.result_json['index']}: " if "index" in self.result_json else ""
+        why = ": ".join(str(error[part]) for part in ("type", "message") if error.get(part))
+        head = f"{item}run {self.run_id} of {self.session_key} {self.verb} ({self.status.value})"
+        trace = f"\n{error['traceback']}" if error.get("traceback") else ""
+        return (f"{head}: {why}" if why else head) + trace
+
+
+class RunFailed(RunError):
+    """The agent raised, or its process died."""
+
+    verb = "failed"
+
+
+class RunTimedOut(RunError):
+    """The run's deadline passed."""
+
+    verb = "timed out"
+
+
+class RunCancelled(RunError):
+    """A stop, kill, reset or delete reached the run."""
+
+    verb = "was cancelled"
+
+
+class RunLost(RunError):
+    """Nobody knows the outcome of the run any more."""
+
+    verb = "is lost"
+
+
+_BY_STATUS: dict[ResultStatus, type[RunError]] = {
+    ResultStatus.ERROR: RunFailed,
+    ResultStatus.TIMEOUT: RunTimedOut,
+    ResultStatus.CANCELLED: RunCancelled,
+    ResultStatus.LOST: RunLost,
+}
+
+
+def error_for_result(result: Result[Any]) -> RunError:
+    """The error that stands for a result which is not ok.
+
+    Raises:
+        ValueError: the result is ok.
+    """
+    if result.ok:
+        raise ValueError(f"run {result.run_id} succeeded; there is no error for it")
+    return _BY_STATUS[result.status](result.to_json())
+
+
+@dataclass(eq=False, repr=False)
+class ValueLost(OpenClawRayError):
+    """A value or input over 64 KB went with the process that held it (DESIGN.md 7)."""
+
+    run_id: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"the value of run {self.run_id} is lost: {self.detail}; values up to 64 KB are journaled"
+
+
+@dataclass(eq=False, repr=False)
+class Stopped(OpenClawRayError):
+    """What was waited for has been stopped by somebody."""
+
+    report: StopReport
+
+    def __str__(self) -> str:
+        r = self.report
+        return (
+            f"{r.key} was stopped: {r.stopped} runs stopped ({r.forced} forced), "
+            f"{r.finished} had finished, {r.failed} failed to stop"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class AskTimeout(OpenClawRayError):
+    """``ask`` stopped waiting; the run goes on (PROTOCOL.md 5.6)."""
+
+    session_key: str
+    run_id: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.session_key} has not answered within {self.seconds:g} s; run {self.run_id} goes on: "
+            "ask for its result later, or stop it"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class JoinTimeout(OpenClawRayError):
+    """``join`` stopped waiting; the unsettled children go on. ``unsettled`` has their run ids."""
+
+    seconds: float
+    unsettled: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.unsettled)} children unsettled after {self.seconds:g} s "
+            f"({name_list(self.unsettled)}); they go on: join again, or stop them"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class InvalidItem(OpenClawRayError):
+    """An item of a map cannot be given to an agent; ``index`` is its position."""
+
+    index: int
+    detail: str
+
+    def __str__(self) -> str:
+        return f"item {self.index}: {self.detail}"
+
+
+@dataclass(eq=False, repr=False)
+class NotInTurn(OpenClawRayError):
+    """Something that only a running turn may do was asked for outside of one."""
+
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.what} is only possible while a turn of this session runs"
+
+
+@dataclass(eq=False, repr=False)
+class NothingPending(OpenClawRayError):
+    """``what`` (a yield) would wait for ever: the turn has no pending child (SPEC.md B3)."""
+
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: nothing pending; spawn children first, or return"

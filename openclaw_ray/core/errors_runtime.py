@@ -1,0 +1,225 @@
+"""Errors of spawning, placing and the runtime itself. Import them from `openclaw_ray.core.errors`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from openclaw_ray.core.errors_base import OpenClawRayError, name_list
+from openclaw_ray.core.results import Receipt
+
+__all__ = [
+    "CannotPlace",
+    "JournalError",
+    "PickleRefused",
+    "PoolTooSmall",
+    "ProtocolRefused",
+    "RayClientUnsupported",
+    "RayUnreachable",
+    "RuntimeClosed",
+    "RuntimeInUse",
+    "RuntimeNotFound",
+    "RuntimeUnavailable",
+    "SpawnError",
+    "SpawnForbidden",
+    "StateDirError",
+    "StateTooLarge",
+    "TaskTooLarge",
+]
+
+
+@dataclass(eq=False, repr=False)
+class SpawnForbidden(OpenClawRayError):
+    """A policy refused a spawn: depth, children, allowlist, a stop (SPEC.md C). ``receipt`` has the parts."""
+
+    receipt: Receipt
+
+    def __str__(self) -> str:
+        return self.receipt.error or "spawn forbidden"
+
+
+@dataclass(eq=False, repr=False)
+class SpawnError(OpenClawRayError):
+    """A spawn cannot be done as asked, or failed while starting. ``receipt`` has the parts."""
+
+    receipt: Receipt
+
+    def __str__(self) -> str:
+        return self.receipt.error or "spawn failed"
+
+
+@dataclass(eq=False, repr=False)
+class TaskTooLarge(OpenClawRayError):
+    """Task text over the limit; both in bytes of UTF-8."""
+
+    size: int
+    limit: int
+
+    def __str__(self) -> str:
+        return f"task text of {self.size} bytes is over the limit of {self.limit}; pass the data as input=…"
+
+
+@dataclass(eq=False, repr=False)
+class StateTooLarge(OpenClawRayError):
+    """``turn.state`` over the limit; both in bytes of JSON."""
+
+    size: int
+    limit: int
+
+    def __str__(self) -> str:
+        return (
+            f"turn.state of {self.size} bytes of JSON is over the limit of {self.limit}; use files for more"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class CannotPlace(OpenClawRayError):
+    """No node of the cluster can ever hold what an agent asks for; amounts by resource name."""
+
+    needs: Mapping[str, float]
+    has: Mapping[str, float]
+
+    def __str__(self) -> str:
+        short = {k: v for k, v in self.needs.items() if v > self.has.get(k, 0)} or self.needs
+        parts = [f"{k} {v:g} (largest node: {self.has.get(k, 0):g})" for k, v in sorted(short.items())]
+        return (
+            f"no node can hold the session: needs {', '.join(parts)}; "
+            "lower agents.entries.<id>.ray or add such a node"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class PoolTooSmall(OpenClawRayError):
+    """``ray.pool.max`` and ``maxSpawnDepth`` are both set and cannot both hold (PROTOCOL.md 3.3)."""
+
+    pool_max: int
+    max_spawn_depth: int
+
+    def __str__(self) -> str:
+        return (
+            f"ray.pool.max {self.pool_max} is too small for agents.defaults.subagents.maxSpawnDepth "
+            f"{self.max_spawn_depth}: waiting parents alone would fill it; "
+            f"set pool.max to {self.max_spawn_depth + 1} or more, or lower maxSpawnDepth"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class RuntimeInUse(OpenClawRayError):
+    """The state dir of this name has an opener already; ``since`` in seconds since the epoch."""
+
+    name: str
+    pid: int
+    host: str
+    since: float
+
+    def __str__(self) -> str:
+        when = datetime.fromtimestamp(self.since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return (
+            f"runtime {self.name!r} is in use by process {self.pid} on {self.host} since {when}; "
+            f"Runtime.connect({self.name!r}), if_exists='connect', or another name"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class RuntimeNotFound(OpenClawRayError):
+    """No runtime of this name is alive in the cluster."""
+
+    name: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"no runtime {self.name!r} in this cluster (alive: {name_list(self.known)}); start it first"
+
+
+@dataclass(eq=False, repr=False)
+class RuntimeUnavailable(OpenClawRayError):
+    """A part of the runtime did not answer for ``ray.registryTimeoutSeconds`` (PROTOCOL.md 1.5)."""
+
+    what: str
+    seconds: float
+    detail: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what} did not answer for {self.seconds:g} s (ray.registryTimeoutSeconds): {self.detail}; "
+            "what was accepted is kept, ask again when it is back"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class RuntimeClosed(OpenClawRayError):
+    """The runtime object was closed; nothing can be asked of it any more."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"runtime {self.name!r} is closed; start or connect anew"
+
+
+@dataclass(eq=False, repr=False)
+class StateDirError(OpenClawRayError):
+    """The state dir cannot be used."""
+
+    path: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"state dir {self.path}: {self.detail}; pass another state_dir=…"
+
+
+@dataclass(eq=False, repr=False)
+class JournalError(OpenClawRayError):
+    """The registry's journal cannot be read or written."""
+
+    path: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"journal {self.path}: {self.detail}; `openclaw-ray doctor` looks into it"
+
+
+@dataclass(eq=False, repr=False)
+class RayUnreachable(OpenClawRayError):
+    """There is no Ray cluster at this address."""
+
+    address: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"no Ray cluster at {self.address}: {self.detail}; check RAY_ADDRESS, or leave it out"
+
+
+@dataclass(eq=False, repr=False)
+class RayClientUnsupported(OpenClawRayError):
+    """``ray://`` is refused: through Ray Client, actors have other owners and lifetimes (DESIGN.md 5)."""
+
+    address: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.address}: Ray Client is not supported; use `ray job submit`, "
+            "or connect from a process on the cluster"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class PickleRefused(OpenClawRayError):
+    """An object that is bound to its process was about to be pickled."""
+
+    what: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.what} cannot be pickled: {self.detail}; use Runtime.connect in the other process"
+
+
+@dataclass(eq=False, repr=False)
+class ProtocolRefused(OpenClawRayError):
+    """A message between our processes was refused: stale, out of order or malformed."""
+
+    what: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.what} refused: {self.detail}"

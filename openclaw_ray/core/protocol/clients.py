@@ -1,0 +1,106 @@
+"""Clients: drivers, host tasks and actors, each with a root of its own (PROTOCOL.md 2.5; DESIGN.md 5, 7).
+
+1. `Join` makes the client's root: a session at depth 0 that takes no turns, owned by a run that never ends by itself.
+2. `Bye`, or silence for the lease with ``on_client_lost="stop"``, stops what is un-ended under the root; nobody is left
+   to hear, so completions are discarded.
+"""
+
+from __future__ import annotations
+
+from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.protocol.down import Down
+from openclaw_ray.core.protocol.messages import Bye, Join
+from openclaw_ray.core.protocol.records import Client, Run, Session
+from openclaw_ray.core.protocol.state import State
+from openclaw_ray.core.protocol.stopping import Stopping
+
+__all__ = ["Clients"]
+
+
+class Clients:
+    """Clients joining and leaving."""
+
+    def __init__(self, state: State, down: Down, stopping: Stopping) -> None:
+        self.s = state
+        self.down = down
+        self.stopping = stopping
+
+    def join(self, event: Join) -> None:
+        """Make the client's root (1); a second time changes nothing."""
+        s = self.s
+        client = s.clients.setdefault(event.client, Client(event.client))
+        self.down.open(event.client, event.client)
+        if client.root:
+            return
+        client.root = event.root
+        client.leased, client.on_lost = event.leased, event.on_lost
+        client.host, client.pid = event.host, event.pid
+        root = Session(
+            event.root, event.client, event.agent_id, 0, "", event.root, "main", s.clock.wall(), client=event.client
+        )
+        run = Run(
+            f"root-{event.client}",
+            s.next_seq(),
+            root.key,
+            root.session_id,
+            event.agent_id,
+            "driver",
+            "",
+            "",
+            root.key,
+            0,
+            0,
+            "",
+            s.clock.wall(),
+            "",
+            0,
+            ("", "", "", ()),
+            state=RunState.RUNNING,
+            client=event.client,
+        )
+        root.run = run.id
+        s.sessions[root.key] = root
+        s.runs[run.id] = run
+        s.touch(root)
+        s.touch(run)
+        s.touch(client)
+        s.event("session", session_key=root.key, state="joined", root_key=root.key, pid=event.pid)
+
+    def bye(self, event: Bye) -> None:
+        """The client leaves in order (2)."""
+        self._leave(event.client, "stopped")
+
+    def silent(self, client_id: str) -> None:
+        """Its lease has run out (2)."""
+        client = self.s.clients.get(client_id)
+        if client is None or client.gone or not client.leased or not client.root:
+            return
+        if client.on_lost == "stop":
+            self._leave(client_id, "client_gone")
+
+    def _leave(self, client_id: str, reason: str) -> None:
+        s = self.s
+        client = s.clients.get(client_id)
+        if client is None or client.gone:
+            return
+        client.gone = True
+        self.down.close(client_id)
+        root = s.sessions.get(client.root)
+        run = s.runs.get(root.run) if root is not None else None
+        if root is not None and run is not None:
+            for child in [s.runs[c] for c in root.pending if c in s.runs]:
+                self.stopping.ending.route(child)
+            self.stopping.mark(client_id, f"leave-{client_id}", root.key, [run], reason)
+            self._end_root(run, root)
+        s.clients.pop(client_id, None)
+        s.drop("clients", client_id)
+
+    def _end_root(self, run: Run, root: Session) -> None:
+        """The root itself is over; its records stay until nothing lives below it."""
+        run.state = RunState.SUCCEEDED
+        run.ended = self.s.clock.wall()
+        root.run = ""
+        root.state = "ended"
+        self.s.touch(run)
+        self.s.touch(root)
+        self.stopping.ending.retire_if_done(run)

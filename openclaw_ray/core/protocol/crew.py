@@ -1,0 +1,259 @@
+"""The session actors as the registry sees them: hello, death, adoption, retirement (PROTOCOL.md 3.4, 7.1, 7.2, 7.5).
+
+1. An actor is granted only after its own `Hello`, repeated until a registry answers; one that nobody wants is told to
+   exit.
+2. A death notice ends what the actor ran: cancelled under a mark, timed out past its deadline, else failed. An announce
+   that it was to call and that was not confirmed is said over the downlink at once.
+3. After a registry crash every actor is asked for a report, beside the steps; until all have answered, died, or been
+   silent for `ADOPT_WITHIN`, admission answers "recovering". A report unanswered is unknown, not dead.
+4. A run that its actor does not know is sent to that same actor again. An actor that does not answer is not granted
+   again.
+"""
+
+from __future__ import annotations
+
+from openclaw_ray.core import lineage
+from openclaw_ray.core.lifecycle import Cause, RunState
+from openclaw_ray.core.protocol.birth import ASK_AFTER, Birth
+from openclaw_ray.core.protocol.down import Down
+from openclaw_ray.core.protocol.ending import Ending
+from openclaw_ray.core.protocol.messages import (
+    Bound,
+    Exit,
+    Hello,
+    Outcome,
+    Refused,
+    Report,
+    ReportAsk,
+    Start,
+    Stop,
+)
+from openclaw_ray.core.protocol.records import Actor, Run
+from openclaw_ray.core.protocol.state import State
+from openclaw_ray.core.results import ErrorInfo
+
+__all__ = ["ADOPT_WITHIN", "Crew"]
+
+ADOPT_WITHIN = 2.0
+"""Seconds that a new registry waits for reports before it serves; the silent stay unknown."""
+GROW_WITHIN = 90.0
+"""Seconds after which an actor that never said Hello is given up."""
+
+
+class Crew:
+    """Actors coming, going and found again."""
+
+    def __init__(self, state: State, down: Down, birth: Birth, ending: Ending) -> None:
+        self.s = state
+        self.down = down
+        self.birth = birth
+        self.ending = ending
+        self.awaited: set[str] = set()
+        self.adopt_until = 0.0
+
+    # ------------------------------------------------------------------ coming
+
+    def hello(self, event: Hello) -> bool:
+        """An actor is there (1); False if nobody wants it."""
+        s = self.s
+        actor = s.actors.get(event.actor)
+        if actor is None:
+            s.effect(Exit(event.actor, "nobody wants it"))
+            return False
+        actor.handle = event.handle if event.handle is not None else actor.handle
+        actor.known = True
+        if actor.state == "growing":
+            actor.state = "idle"
+            actor.node, actor.pid = event.node, event.pid
+            actor.idle_at = s.clock.mono()
+            s.touch(actor)
+            s.event("pool", state="actor ready", node=event.node, pid=event.pid)
+        return True
+
+    def growth_failed(self, actor_id: str, why: str, *, never: bool) -> None:
+        """An actor could not be created. ``never``: no node can hold it, so runs that need it are refused."""
+        s = self.s
+        actor = s.actors.pop(actor_id, None)
+        if actor is None:
+            return
+        s.drop("actors", actor_id)
+        s.event("warning", text=f"session process not created: {why}"[:1000])
+        if not never:
+            return
+        for waiting in list(s.queue.waiting()):
+            klass = waiting.klass
+            assert isinstance(klass, tuple)
+            if klass[3] == actor.resources:
+                run = s.runs[waiting.run]
+                run.outcome = failed(Cause.CANNOT_PLACE, "CannotPlace", why)
+                self.ending.finish(run, RunState.FAILED)
+
+    # ------------------------------------------------------------------ going
+
+    def died(self, actor_id: str, detail: str) -> None:
+        """The death notice of an actor (2)."""
+        s = self.s
+        actor = s.actors.pop(actor_id, None)
+        self.awaited.discard(actor_id)
+        if actor is None:
+            return
+        s.drop("actors", actor_id)
+        s.clients.pop(actor_id, None)
+        s.drop("clients", actor_id)
+        self.down.close(actor_id)
+        run = s.runs.get(actor.run)
+        if run is not None and run.in_turn and run.actor == actor_id:
+            self._end_of(run, actor, detail)
+        for other in list(s.runs.values()):
+            if other.held_by == actor_id:
+                other.held_by = ""
+                s.touch(other)
+                self.ending.retire_if_done(other)
+            if other.called_by == actor_id and other.redeliver_at is not None:
+                self.ending.again(other)
+        for mark in list(s.marks.values()):
+            if mark.client == actor_id and mark.done:
+                self.forget_mark(mark.seq)
+
+    def forget_mark(self, seq: int) -> None:
+        """Its report was got, or nobody is left to get it."""
+        mark = self.s.marks.pop(seq, None)
+        if mark is not None:
+            self.s.drop("marks", seq)
+
+    def _end_of(self, run: Run, actor: Actor, detail: str) -> None:
+        """The run that died with its process."""
+        s = self.s
+        if lineage.bound_by_mark(s.runs, run):
+            state = RunState.CANCELLED
+            run.outcome = self.ending.ended_by(run, state)
+        elif run.expired:
+            state = RunState.TIMED_OUT
+            run.outcome = self.ending.ended_by(run, state)
+        else:
+            state = RunState.FAILED
+            where = f"session process {actor.pid} on node {actor.node[:8]}" if actor.pid else f"session process {actor.id}"
+            run.outcome = failed(Cause.PROCESS_DIED, "ProcessDied", f"{where} died in the middle of its turn: {detail}")
+        self.ending.leave_actor(run, None, keep=False)
+        self.ending.finish(run, state)
+
+    def due(self, now: float) -> None:
+        """Idle actors end after ``pool.idleSeconds``; a growth that never arrives is given up."""
+        s = self.s
+        keep = s.limits.pool_prewarm if s.limits.pool_prewarm is not None else 2 * s.cpus
+        idle = sorted((a for a in s.actors.values() if a.state == "idle"), key=lambda a: a.idle_at)
+        for actor in idle[: max(0, len(idle) - keep)]:
+            if now - actor.idle_at >= s.limits.pool_idle_seconds:
+                self.birth.retire_actor(actor, "idle")
+        for actor in [a for a in s.actors.values() if a.state == "growing"]:
+            if now - actor.born_at >= GROW_WITHIN:
+                s.effect(Exit(actor.id, "it never said hello"))
+                self.growth_failed(actor.id, f"no sign of it within {GROW_WITHIN:g} s", never=False)
+
+    # ------------------------------------------------------------------ asking
+
+    def refused(self, event: Refused) -> None:
+        """The actor did not accept a start: under a mark it is over, else the run fails with the reason."""
+        s = self.s
+        run = s.runs.get(event.run)
+        if run is None or not self.ending.is_current(run, event.activation):
+            return
+        state = RunState.CANCELLED if lineage.bound_by_mark(s.runs, run) else RunState.FAILED
+        if state is RunState.CANCELLED:
+            run.outcome = self.ending.ended_by(run, state)
+        else:
+            run.outcome = failed(Cause.START_FAILED, "StartRefused", f"the session process refused the start: {event.why}")
+        self.ending.leave_actor(run, s.actors.get(run.actor), keep=state is RunState.CANCELLED)
+        self.ending.finish(run, state)
+
+    def begin_adoption(self) -> None:
+        """Ask every actor what it runs (3)."""
+        s = self.s
+        now = s.clock.mono()
+        self.awaited = {a.id for a in s.actors.values() if a.state != "growing"}
+        self.adopt_until = now + ADOPT_WITHIN
+        s.recovering = bool(self.awaited)
+        for actor in s.actors.values():
+            actor.born_at = actor.idle_at = now
+            if actor.state != "growing":
+                s.effect(ReportAsk(actor.id))
+
+    def reported(self, report: Report) -> None:
+        """What an actor says of itself (3, 4)."""
+        s = self.s
+        actor = s.actors.get(report.actor)
+        self.awaited.discard(report.actor)
+        if actor is None:
+            s.effect(Exit(report.actor, "nobody wants it"))
+            return
+        actor.known = True
+        run = s.runs.get(actor.run)
+        if report.epoch > actor.epoch:
+            # it was granted by a step whose commit was lost: what it runs was never promised to anyone
+            self._retire_unknown(actor, run)
+            return
+        if run is None or not run.in_turn:
+            return
+        if report.run == run.id or run.id in report.outbox:
+            run.confirmed = True
+            return
+        if lineage.bound_by_mark(s.runs, run):
+            run.outcome = self.ending.ended_by(run, RunState.CANCELLED)
+            s.effect(Stop(actor.id, run.id, run.activation, "stopped", lineage.bound_by_mark(s.runs, run)))
+            self.ending.leave_actor(run, actor, keep=True)
+            self.ending.finish(run, RunState.CANCELLED)
+            return
+        run.resend_at = s.clock.mono() + ASK_AFTER
+        s.at(run.resend_at, run)
+        s.effect(Start(actor.id, actor.epoch, self.birth.spec(run, s.sessions[run.session])))
+
+    def _retire_unknown(self, actor: Actor, run: Run | None) -> None:
+        actor.kill_why = "it ran what was never journaled"
+        if run is not None and run.in_turn:
+            run.outcome = failed(Cause.PROCESS_DIED, "ProcessDied", actor.kill_why)
+            self.ending.leave_actor(run, None, keep=False)
+            self.ending.finish(run, RunState.FAILED)
+        self.birth.retire_actor(actor, actor.kill_why)
+
+    def silent(self, actor_id: str) -> None:
+        """A report was not answered: unknown, not dead; the actor is not granted again once it is free (4)."""
+        actor = self.s.actors.get(actor_id)
+        self.awaited.discard(actor_id)
+        if actor is None:
+            return
+        actor.kill_why = actor.kill_why or "it did not answer"
+        if actor.state == "idle":
+            self.birth.retire_actor(actor, actor.kill_why)
+
+    def adopted(self, now: float) -> bool:
+        """True once the registry may serve: ends adoption, says again what follows from state (PROTOCOL.md 2.3)."""
+        s = self.s
+        if not s.recovering or (self.awaited and now < self.adopt_until):
+            return False
+        for actor_id in list(self.awaited):
+            self.silent(actor_id)
+        s.recovering = False
+        self.say_again()
+        return True
+
+    def say_again(self) -> None:
+        """Tell this incarnation's receivers what follows from state: bound children, completions, finished stops."""
+        s = self.s
+        for run in list(s.runs.values()):
+            receiver = self.birth.receiver_of(run.requester)
+            actor = s.actors.get(run.actor)
+            if run.in_turn and receiver and actor is not None:
+                handle = self.birth.handle_for(receiver, actor)
+                self.down.tell(receiver, Bound(run.id, run.activation, actor.id, handle))
+            if run.terminal and run.deliver_to:
+                self.ending.route(run)
+            elif run.state is RunState.PAUSED:
+                self.ending.maybe_go_on(run)
+        for mark in list(s.marks.values()):
+            if mark.done:
+                self.ending.complete(mark)
+
+
+def failed(cause: Cause, kind: str, text: str) -> Outcome:
+    """The outcome of a run that the runtime saw fail."""
+    return Outcome(RunState.FAILED, error=ErrorInfo(kind, text, cause=cause.value))

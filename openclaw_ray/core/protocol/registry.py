@@ -1,0 +1,278 @@
+"""The registry: the one writer of truth (PROTOCOL.md 1). Events in, answers and effects out; no I/O but the journal.
+
+1. `Registry.step` applies a courier's events, then its admits, then grants what may start, and commits all of it with
+   the client's seq and answer in one transaction. The answer and the effects follow the commit.
+2. The same (client, seq) again gives the same answer, over a crash too.
+3. Every other entry (`died`, `reported`, `tick`, …) is a transaction of the same kind.
+4. If a commit fails, this object is ahead of the journal: throw it away and make a new one from the journal, as after a
+   crash. A new one has a higher ``incarnation``.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from openclaw_ray.core.clock import Clock
+from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
+from openclaw_ray.core.protocol.birth import Birth
+from openclaw_ray.core.protocol.clients import Clients
+from openclaw_ray.core.protocol.crew import Crew
+from openclaw_ray.core.protocol.down import Down
+from openclaw_ray.core.protocol.ending import Ending
+from openclaw_ray.core.protocol.hubstate import HubBatch
+from openclaw_ray.core.protocol.journal import Journal, Write
+from openclaw_ray.core.protocol.messages import (
+    Answer,
+    Bye,
+    Consumed,
+    Effect,
+    Event,
+    Got,
+    Hello,
+    Join,
+    MapDone,
+    Paused,
+    Progress,
+    Refused,
+    Report,
+    Resume,
+    Rows,
+    Settled,
+    Started,
+    Step,
+    StopAsk,
+    Stopped,
+    Took,
+    UsageAdded,
+    Verdict,
+)
+from openclaw_ray.core.protocol.recovery import restore
+from openclaw_ray.core.protocol.records import Client
+from openclaw_ray.core.protocol.state import AgentEntry, State
+from openclaw_ray.core.protocol.stopping import Stopping
+from openclaw_ray.core.protocol.turns import Turns
+
+__all__ = ["Registry"]
+
+T = TypeVar("T")
+
+
+class Registry:
+    """One incarnation of the registry over a journal."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        limits: RuntimeLimits,
+        clock: Clock,
+        *,
+        pool_max: int,
+        cpus: int,
+        agent_limits: Callable[[str], AgentLimits] | None = None,
+    ) -> None:
+        self.s = State(journal, limits, clock, pool_max=pool_max, cpus=cpus)
+        self.down = Down(self.s)
+        self.birth = Birth(self.s, self.down)
+        self.ending = Ending(self.s, self.down, self.birth)
+        self.turns = Turns(self.s, self.down, self.ending)
+        self.stopping = Stopping(self.s, self.down, self.ending)
+        self.crew = Crew(self.s, self.down, self.birth, self.ending)
+        self.clients = Clients(self.s, self.down, self.stopping)
+        self._idle_look = 0.0
+        journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])
+        restore(self.s, self.down)
+        self.crew.begin_adoption()
+
+    def _next_incarnation(self, journal: Journal) -> int:
+        data = journal.get("meta", "incarnation")
+        self.s.incarnation = int(data or b"0") + 1
+        return self.s.incarnation
+
+    # ------------------------------------------------------------------ step
+
+    def step(self, step: Step) -> tuple[Answer, tuple[Effect, ...]]:
+        """Apply one step of one courier (1, 2).
+
+        Raises:
+            JournalFault: nothing was kept (4).
+        """
+        s = self.s
+        client = s.clients.get(step.client)
+        if client is not None and client.seq == step.seq and client.answer:
+            return self._repeat(client), ()
+        if s.recovering:
+            return Answer(s.incarnation, step.seq, "recovering"), ()
+        if client is None:
+            if not any(isinstance(event, (Hello, Join)) for event in step.events):
+                return Answer(s.incarnation, step.seq, "stale"), ()
+            client = s.clients[step.client] = Client(step.client)
+        if step.seq < client.seq:
+            return Answer(s.incarnation, step.seq, "stale"), ()
+        word = "ok"
+        verdicts: list[Verdict] = []
+        for event in step.events:
+            if isinstance(event, Hello):
+                word = word if self.crew.hello(event) else "stale"
+                self.down.open(step.client, step.client, event.actor)
+                continue
+            verdict = self._apply(step.client, event)
+            if verdict is not None:
+                verdicts.append(verdict)
+        receipts = tuple(self.birth.admit(step.client, admit) for admit in step.admits)
+        self.birth.grant_all()
+        down = self.down.ride(step.client)
+        self.down.flush()
+        answer = Answer(s.incarnation, step.seq, word, tuple(verdicts), receipts, "", down)
+        client.seq = step.seq
+        if word == "stale":
+            s.clients.pop(step.client, None)
+            self.down.close(step.client)
+        elif step.client in s.clients:
+            # what rides along follows from state after a crash and is not kept with the answer
+            client.answer = _keep(step.seq, verdicts, receipts)
+            s.touch(client)
+        return answer, s.commit()
+
+    def _repeat(self, client: Client) -> Answer:
+        seq, verdicts, receipts = pickle.loads(client.answer)
+        return Answer(self.s.incarnation, seq, "ok", verdicts, receipts)
+
+    def _apply(self, client: str, event: Event) -> Verdict | None:
+        match event:
+            case Settled():
+                return self.ending.settle(event)
+            case Got():
+                self.ending.got(event.runs)
+                for message in self.down.got(event):
+                    if isinstance(message, Stopped):
+                        self._stop_heard(message.stop)
+            case Consumed():
+                self.ending.consumed(event.receiver, event.runs)
+            case Started():
+                self.turns.started(event)
+            case Paused():
+                self.turns.paused(event)
+            case Resume():
+                self.turns.resume(event)
+            case Took():
+                self.ending.took(event.run)
+            case Rows():
+                self.turns.rows(event)
+            case Progress():
+                self.turns.progress(event)
+            case UsageAdded():
+                self.turns.usage(event)
+            case MapDone():
+                self.turns.map_done(event)
+            case StopAsk():
+                return self.stopping.asked(client, event)
+            case Refused():
+                self.crew.refused(event)
+            case Join():
+                self.clients.join(event)
+            case Bye():
+                self.clients.bye(event)
+            case Hello():
+                self.crew.hello(event)
+        return None
+
+    def _stop_heard(self, stop: str) -> None:
+        for mark in [m for m in self.s.marks.values() if m.stop == stop]:
+            self.crew.forget_mark(mark.seq)
+
+    # ------------------------------------------------------------------ other entries
+
+    def died(self, actor: str, detail: str) -> tuple[Effect, ...]:
+        """The death notice of a session actor (PROTOCOL.md 7.2)."""
+        return self._entry(lambda: self.crew.died(actor, detail))
+
+    def reported(self, report: Report) -> tuple[Effect, ...]:
+        """An actor's report (PROTOCOL.md 7.5)."""
+        return self._entry(lambda: self.crew.reported(report))
+
+    def silent(self, actor: str) -> tuple[Effect, ...]:
+        """An actor did not answer a report: unknown, not dead."""
+        return self._entry(lambda: self.crew.silent(actor))
+
+    def growth_failed(self, actor: str, why: str, *, never: bool = False) -> tuple[Effect, ...]:
+        """The pool could not create an actor."""
+        return self._entry(lambda: self.crew.growth_failed(actor, why, never=never))
+
+    def value_held(self, run: str) -> tuple[Effect, ...]:
+        """The pool has taken a large value (PROTOCOL.md 4.3)."""
+        return self._entry(lambda: self.ending.value_held(run))
+
+    def client_silent(self, client: str) -> tuple[Effect, ...]:
+        """The hub has not heard of a client for its lease (PROTOCOL.md 2.5)."""
+        return self._entry(lambda: self.clients.silent(client))
+
+    def prewarm(self, count: int) -> tuple[Effect, ...]:
+        """Ask for actors before anybody needs them."""
+        return self._entry(lambda: self.birth.grow(count - len(self.s.actors)))
+
+    def register(self, entries: Iterable[AgentEntry], bundle: str, data: bytes) -> tuple[Effect, ...]:
+        """Agents that the runtime knows from now on; their code is journaled."""
+
+        def keep() -> None:
+            known = tuple(entries)
+            for entry in known:
+                self.s.agents[entry.id] = entry
+            self.s.put_bundle(bundle, pickle.dumps((known, data), protocol=5))
+
+        return self._entry(keep)
+
+    def hub_again(self, clients: Iterable[str] | None = None) -> tuple[Effect, ...]:
+        """The hub is a new one: everything unconfirmed goes again (PROTOCOL.md 7.4)."""
+
+        def again() -> None:
+            for receiver in list(self.s.receivers) if clients is None else clients:
+                self.down.again(receiver)
+
+        return self._entry(again)
+
+    def tick(self) -> tuple[Effect, ...]:
+        """What time does: deadlines, graces, repeats, idle actors, the end of adoption."""
+
+        def due() -> None:
+            now = self.s.clock.mono()
+            self.turns.due(now)
+            self.down.due(now)
+            if now >= self._idle_look:
+                self._idle_look = now + 1.0
+                self.crew.due(now)
+
+        return self._entry(due)
+
+    def next_due(self) -> float:
+        """When `tick` is to be called next, on the monotonic clock; at most a second away."""
+        now = self.s.clock.mono()
+        timer = self.s.next_timer()
+        latest = now + (0.05 if self.s.recovering else 1.0)
+        return latest if timer is None else min(latest, timer)
+
+    def take_batch(self) -> HubBatch | None:
+        """What is committed and to be pushed to the hub."""
+        return self.s.take_batch()
+
+    def _entry(self, change: Callable[[], None]) -> tuple[Effect, ...]:
+        change()
+        self.crew.adopted(self.s.clock.mono())
+        self.birth.grant_all()
+        self.down.flush()
+        return self.s.commit()
+
+
+def _keep(seq: int, verdicts: list[Verdict], receipts: tuple[object, ...]) -> bytes:
+    """The answer as it is journaled: without live handles."""
+    plain = tuple(_without_handle(v) for v in verdicts)
+    return pickle.dumps((seq, plain, receipts), protocol=5)
+
+
+def _without_handle(verdict: Verdict) -> Verdict:
+    from dataclasses import replace
+
+    if verdict.deliver is None or verdict.deliver.handle is None:
+        return verdict
+    return replace(verdict, deliver=replace(verdict.deliver, handle=None))

@@ -1,0 +1,356 @@
+"""The registry's state and its one way to change it: mutate, note what changed, commit, then act.
+
+1. A handler changes records and says so (`State.touch`), adds transcript rows, events, downlink messages and effects.
+2. `State.commit` writes all of it in one transaction. If that fails, memory is ahead of the journal and must be thrown
+   away: the caller builds a new state from the journal, as after a crash.
+3. Only then are effects performed and answers given (PROTOCOL.md 1.2).
+"""
+
+from __future__ import annotations
+
+import heapq
+import pickle
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from openclaw_ray.core.clock import Clock
+from openclaw_ray.core.events import Event
+from openclaw_ray.core.keys import mint_child
+from openclaw_ray.core.lanes import Lanes, Waiting, WaitingQueue
+from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
+from openclaw_ray.core.protocol.hubstate import HubBatch
+from openclaw_ray.core.protocol.journal import Journal, Write
+from openclaw_ray.core.protocol.messages import DownMessage, Effect, Row
+from openclaw_ray.core.protocol.records import Actor, Client, Mark, Receiver, ReuseClass, Run, Session
+
+__all__ = ["AgentEntry", "State", "child_key"]
+
+child_key = mint_child
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEntry:
+    """An agent that the runtime knows: which bundle has its code, and its settings."""
+
+    id: str
+    bundle: str
+    origin: str
+    hash: str
+    spawns: bool
+    resumable: bool
+    follow_up: bool
+    limits: AgentLimits
+
+
+@dataclass
+class _Batch:
+    """What the next push to the hub holds."""
+
+    messages: dict[str, list[tuple[int, DownMessage]]] = field(default_factory=dict)
+    rows: list[tuple[int, str, Row]] = field(default_factory=list)
+    begins: list[tuple[str, int]] = field(default_factory=list)
+    events: list[tuple[int, Event]] = field(default_factory=list)
+
+
+class State:
+    """Records, indexes and pending writes of one registry incarnation."""
+
+    def __init__(self, journal: Journal, limits: RuntimeLimits, clock: Clock, *, pool_max: int, cpus: int) -> None:
+        self.journal = journal
+        self.limits = limits
+        self.clock = clock
+        self.pool_max = pool_max
+        self.cpus = cpus
+        self.depth_cap = limits.max_spawn_depth
+        self.incarnation = 0
+        self.recovering = False
+        self.seq = 0
+        self.agents: dict[str, AgentEntry] = {}
+        self.sessions: dict[str, Session] = {}
+        self.runs: dict[str, Run] = {}
+        self.actors: dict[str, Actor] = {}
+        self.clients: dict[str, Client] = {}
+        self.marks: dict[int, Mark] = {}
+        self.receivers: dict[str, Receiver] = {}
+        self.lanes = Lanes()
+        self.queue = WaitingQueue()
+        self.root_load: dict[str, int] = {}
+        self.started_runs = 0
+        self.warm_starts = 0
+        self.cold_starts = 0
+        self.refused = 0
+        self.retired_actors: dict[str, int] = {}
+        self.effects: list[Effect] = []
+        self._timers: list[tuple[float, str]] = []
+        self._dirty: dict[tuple[str, str | int], Any] = {}
+        self._retired: set[tuple[str, str | int]] = set()
+        self._writes: list[Write] = []
+        self._seq_written = 0
+        self._batch = _Batch()
+        self._out = _Batch()
+
+    # ------------------------------------------------------------------ numbers
+
+    def next_seq(self) -> int:
+        """The next number of the journal: for runs, marks, rows and events alike."""
+        self.seq += 1
+        return self.seq
+
+    @property
+    def bound(self) -> int:
+        """Actors that are starting, bound, releasing or hold an untaken value (PROTOCOL.md 3.3)."""
+        return sum(1 for a in self.actors.values() if a.state in ("bound", "releasing", "dying"))
+
+    def agent_ids(self) -> frozenset[str]:
+        """Configured agents, those passed in code included."""
+        return frozenset(self.agents)
+
+    def reuse_class(self, entry: AgentEntry, root: str, run: str) -> ReuseClass:
+        """The class that an actor must be of to run this (credentials and sandbox are constants until they exist)."""
+        reuse = self.limits.pool_reuse
+        code = entry.bundle
+        if reuse == "agent":
+            code = f"{entry.bundle}/{entry.id}"
+        elif reuse == "tree":
+            code = f"{entry.bundle}@{root}"
+        elif reuse == "never":
+            code = f"{entry.bundle}#{run}"
+        return (code, "none", "none", tuple(sorted(entry.limits.resources.items())))
+
+    # ------------------------------------------------------------------ changes
+
+    def touch(self, record: Run | Session | Actor | Client | Mark) -> None:
+        """Write ``record`` in this transaction."""
+        match record:
+            case Run():
+                self._dirty["runs", record.id] = record
+            case Session():
+                self._dirty["sessions", record.key] = record
+            case Actor():
+                self._dirty["actors", record.id] = record
+            case Client():
+                self._dirty["clients", record.id] = record
+            case Mark():
+                self._dirty["marks", record.seq] = record
+
+    def retire(self, record: Run | Session) -> None:
+        """Write ``record`` for the last time: it leaves memory and is read from the journal from now on."""
+        self.touch(record)
+        if isinstance(record, Run):
+            self._retired.add(("runs", record.id))
+            self.runs.pop(record.id, None)
+        else:
+            self._retired.add(("sessions", record.key))
+            self.sessions.pop(record.key, None)
+
+    def drop(self, table: str, key: str | int) -> None:
+        """Delete a record."""
+        self._dirty[table, key] = None
+
+    def put_bundle(self, key: str, data: bytes) -> None:
+        """Keep an agents' bundle."""
+        self._writes.append(Write("bundles", key, data))
+
+    def event(self, kind: str, run: Run | None = None, **fields: Any) -> None:
+        """Journal an event and tell the watchers."""
+        at = self.clock.wall()
+        if run is None:
+            event = Event(self.next_seq(), at, kind, **fields)
+        else:
+            actor = self.actors.get(run.actor)
+            event = Event(
+                self.next_seq(),
+                at,
+                kind,
+                run.session,
+                run.id,
+                run.agent,
+                run.requester,
+                run.root,
+                run.depth,
+                run.label,
+                node=actor.node if actor else None,
+                pid=actor.pid if actor else None,
+                **{"state": run.state.value, **fields},
+            )
+        self._writes.append(Write("events", event.seq, pickle.dumps(event, protocol=5)))
+        self._batch.events.append((event.seq, event))
+
+    def row(self, agent: str, row: Row) -> None:
+        """Put a transcript row on its way to the hub; it stays in the journal until the hub has acknowledged it."""
+        number = self.next_seq()
+        self._writes.append(Write("rows", number, pickle.dumps((agent, row), protocol=5)))
+        self._batch.rows.append((number, agent, row))
+
+    def host_row(self, session: Session, role: str, text: str, *, key: str, meta: dict[str, Any] | None = None) -> None:
+        """A row that the runtime itself writes, idempotent by ``key``."""
+        self.row(
+            session.agent,
+            Row(session.session_id, session.number, -1, role, text, self.clock.wall(), key, meta),
+        )
+
+    def begin(self, session: Session) -> None:
+        """Tell the hub of a new activation, so that rows of older ones are refused from then on (PROTOCOL.md 7.4)."""
+        self._batch.begins.append((session.session_id, session.number))
+
+    def effect(self, effect: Effect) -> None:
+        """Do this after the commit."""
+        self.effects.append(effect)
+
+    def to_hub(self, client: str, number: int, message: DownMessage) -> None:
+        """A numbered downlink message for a client that polls the hub."""
+        self._batch.messages.setdefault(client, []).append((number, message))
+
+    # ------------------------------------------------------------------ time
+
+    def at(self, when: float, run: Run) -> None:
+        """Look at ``run`` at ``when`` (monotonic); an entry that no longer holds is harmless."""
+        heapq.heappush(self._timers, (when, run.id))
+
+    def next_timer(self) -> float | None:
+        """When the next run is to be looked at."""
+        return self._timers[0][0] if self._timers else None
+
+    def due_runs(self, now: float) -> list[Run]:
+        """The runs to look at now, each once."""
+        found: dict[str, None] = {}
+        while self._timers and self._timers[0][0] <= now:
+            found[heapq.heappop(self._timers)[1]] = None
+        return [self.runs[run_id] for run_id in found if run_id in self.runs]
+
+    # ------------------------------------------------------------------ queue
+
+    def enqueue(self, run: Run, *, resume: bool = False) -> None:
+        """Have a run wait for what it needs to start, or a turn for its slot."""
+        self.queue.add(
+            Waiting(
+                run.id, run.root, run.lane, run.lane_width, run.reserve_depth, run.klass, run.seq, resume
+            )
+        )
+
+    def load_of(self, root: str) -> int:
+        """Actors that a root's sessions hold now; fairness goes by it."""
+        return self.root_load.get(root, 0)
+
+    def count_load(self, root: str, by: int) -> None:
+        """A session of ``root`` has got an actor (1) or given it back (-1)."""
+        load = self.root_load.get(root, 0) + by
+        if load > 0:
+            self.root_load[root] = load
+        else:
+            self.root_load.pop(root, None)
+
+    @property
+    def turns_running(self) -> int:
+        """Turns that run, those that wait excluded: what ``maxActiveSessions`` counts."""
+        return sum(1 for a in self.actors.values() if a.run and self._running(a.run))
+
+    def _running(self, run_id: str) -> bool:
+        run = self.runs.get(run_id)
+        return run is not None and run.state is RunState.RUNNING
+
+    # ------------------------------------------------------------------ commit
+
+    @property
+    def changed(self) -> bool:
+        """True if there is something to commit."""
+        return bool(self._dirty or self._writes)
+
+    def commit(self) -> tuple[Effect, ...]:
+        """Write this transaction and give the effects that may now be performed.
+
+        Raises:
+            JournalFault: nothing was kept; this state is ahead of the journal and must be thrown away.
+        """
+        if self._dirty or self._writes:
+            writes = [self._write(table, key, record) for (table, key), record in self._dirty.items()]
+            writes += self._writes
+            if self.seq != self._seq_written:
+                writes.append(Write("meta", "seq", str(self.seq).encode()))
+                self._seq_written = self.seq
+            self.journal.commit(writes)
+            self._dirty.clear()
+            self._retired.clear()
+            self._writes.clear()
+        self._release(self._batch)
+        self._batch = _Batch()
+        effects, self.effects = tuple(self.effects), []
+        return effects
+
+    def _write(self, table: str, key: str | int, record: Any) -> Write:
+        if record is None:
+            return Write(table, key, None)
+        live = (table, key) not in self._retired
+        columns: tuple[Any, ...] = ()
+        if table == "runs":
+            columns = (
+                record.root,
+                record.session,
+                record.requester,
+                record.agent,
+                record.state.value,
+                record.created,
+                record.ended,
+            )
+        elif table == "sessions":
+            columns = (record.root, record.requester, record.agent, record.state, record.created)
+        return Write(table, key, record.freeze(), live, columns)
+
+    def _release(self, batch: _Batch) -> None:
+        out = self._out
+        for client, messages in batch.messages.items():
+            out.messages.setdefault(client, []).extend(messages)
+        out.rows += batch.rows
+        out.begins += batch.begins
+        out.events += batch.events
+
+    def take_batch(self) -> HubBatch | None:
+        """All that is committed and not yet pushed to the hub; `None` if there is nothing."""
+        out = self._out
+        if not (out.messages or out.rows or out.begins or out.events):
+            return None
+        self._out = _Batch()
+        return HubBatch(out.messages, out.rows, out.begins, out.events)
+
+    def forget_messages(self, client: str, numbers: Iterable[int]) -> None:
+        """These have gone another way; the push need not carry them."""
+        pending = self._out.messages.get(client)
+        if pending:
+            gone = set(numbers)
+            rest = [m for m in pending if m[0] not in gone]
+            if rest:
+                self._out.messages[client] = rest
+            else:
+                del self._out.messages[client]
+
+    # ------------------------------------------------------------------ reading back
+
+    def journaled_run(self, run_id: str) -> Run | None:
+        """A run from memory or from the journal."""
+        run = self.runs.get(run_id)
+        if run is not None:
+            return run
+        data = self.journal.get("runs", run_id)
+        return None if data is None else thaw_run(data)
+
+    def snapshot(self) -> Mapping[str, int]:
+        """Counts for statistics and for the check that nothing leaks."""
+        return {
+            "runs": len(self.runs),
+            "sessions": len(self.sessions),
+            "actors": len(self.actors),
+            "queued": len(self.queue),
+            "slots": self.lanes.total,
+            "receivers": len(self.receivers),
+            "bound": self.bound,
+        }
+
+
+def thaw_run(data: bytes) -> Run:
+    """A run from its journaled form."""
+    from openclaw_ray.core.protocol.records import thaw
+
+    run: Run = thaw(Run, data)
+    return run

@@ -1,0 +1,93 @@
+"""Stop: one durable mark, then down from the registry; complete when every run under it is terminal (PROTOCOL.md 6).
+
+1. The mark is a journal number on the top run(s) of the subtree. Admission and start walk the ancestors, so nothing
+   below is born or started; a later run of the same session key is not bound.
+2. What has no process ends at once. What has one is told by ``stop`` with the mark's number; parents tell their
+   children too, down the handles they hold, in parallel.
+3. After the grace the process is asked to end itself if it still runs that run, then killed by the pool.
+4. The terminal states are written by the registry; the report counts from the journal. Ended middle runs are passed
+   through.
+"""
+
+from __future__ import annotations
+
+from openclaw_ray.core import lineage
+from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.protocol.down import Down
+from openclaw_ray.core.protocol.ending import Ending
+from openclaw_ray.core.protocol.messages import Stop, StopAsk, Verdict
+from openclaw_ray.core.protocol.records import Mark, Run
+from openclaw_ray.core.protocol.state import State
+
+__all__ = ["Stopping"]
+
+
+class Stopping:
+    """Marks and their execution."""
+
+    def __init__(self, state: State, down: Down, ending: Ending) -> None:
+        self.s = state
+        self.down = down
+        self.ending = ending
+
+    def asked(self, client: str, event: StopAsk) -> Verdict:
+        """Write the mark and begin (1, 2). A repeat of the same stop id changes nothing."""
+        s = self.s
+        known = next((m for m in s.marks.values() if m.stop == event.stop), None)
+        if known is not None:
+            return Verdict(event.stop, "marked", mark=known.seq)
+        tops = self._tops(event)
+        if event.by and not all(self._below(run, event.by) for run in tops):
+            return Verdict(event.stop, "refused")
+        mark = self.mark(client, event.stop, event.key or (tops[0].session if tops else event.run), tops, "stopped")
+        return Verdict(event.stop, "marked", mark=mark.seq)
+
+    def _tops(self, event: StopAsk) -> list[Run]:
+        """The runs that the mark goes on: of one run, or all of a session's that live or have something living below."""
+        s = self.s
+        if event.run:
+            run = s.runs.get(event.run)
+            return [run] if run is not None else []
+        return [run for run in s.runs.values() if run.session == event.key]
+
+    def _below(self, run: Run, session_key: str) -> bool:
+        return any(isinstance(a, Run) and a.session == session_key for a in lineage.ancestors(self.s.runs, run))
+
+    def mark(self, client: str, stop: str, key: str, tops: list[Run], reason: str) -> Mark:
+        """Stop the subtrees of ``tops``."""
+        s = self.s
+        mark = Mark(s.next_seq(), stop, key, client, reason)
+        s.marks[mark.seq] = mark
+        under: list[Run] = []
+        for top in tops:
+            driver = top.route == "driver"
+            mark.finished += top.ended_below + (1 if top.terminal and not driver else 0)
+            top.mark, top.mark_reason = mark.seq, reason
+            s.touch(top)
+            for run_id in lineage.subtree(s.runs, top.id):
+                run = s.runs[run_id]
+                if not run.terminal and run.route != "driver":
+                    under.append(run)
+        mark.open = {run.id for run in under}
+        mark.runs = tuple(mark.open)
+        s.touch(mark)
+        for run in under:
+            self._stop(run, mark)
+        if not mark.open and not mark.done:
+            self.ending.complete(mark)
+        return mark
+
+    def _stop(self, run: Run, mark: Mark) -> None:
+        s = self.s
+        if run.terminal:
+            return
+        if not run.in_turn:
+            run.outcome = self.ending.ended_by(run, RunState.CANCELLED)
+            self.ending.finish(run, RunState.CANCELLED)
+            return
+        s.queue.remove(run.id)
+        s.effect(Stop(run.actor, run.id, run.activation, "stopped", mark.seq))
+        if run.grace_at is None and run.kill_at is None:
+            run.grace_at = s.clock.mono() + s.limits.stop_grace_seconds
+            s.at(run.grace_at, run)
+        s.touch(run)

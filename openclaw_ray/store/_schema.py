@@ -1,0 +1,95 @@
+"""Tables, indexes and statements of ``registry.sqlite``, made from `openclaw_ray.core.protocol.journal.COLUMNS`.
+
+Each table has ``key``, ``live``, its columns and ``data``. Tables keyed by text number their records by ``id`` in the
+order of first write, which an update leaves alone; ``rows`` and ``events`` have their own rising number as that.
+
+What a write costs decides the indexes. The two tables that grow with every run have one for each column that leads from
+one record to a few others, one for the state, and one over the live records alone, so that a start after a crash reads
+those and not a history of millions. ``agent``, ``created`` and ``ended`` have none: a filter by them alone scans.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openclaw_ray.core.protocol.journal import COLUMNS
+
+__all__ = ["APPLICATION_ID", "INTEGER_KEYED", "SCHEMA_VERSION", "Statements", "creation", "statements"]
+
+APPLICATION_ID = 0x6F63_7261
+"""``ocra``: marks a SQLite file as a journal of ours (``PRAGMA application_id``)."""
+
+SCHEMA_VERSION = 1
+"""``PRAGMA user_version`` of the tables as they are made here."""
+
+INTEGER_KEYED = frozenset({"rows", "events"})
+"""Tables whose key is a rising integer."""
+
+_LASTING = {"sessions": ("root", "requester"), "runs": ("root", "session", "requester")}
+"""Indexed columns that a record is born with: an upsert that finds them unchanged leaves their indexes alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The SQL for one table.
+
+    Attributes:
+        upsert: (key, live, data, \\*columns) → the record, whatever was there.
+        touch: the same for a record whose lasting columns do not change, else without effect; half the price.
+            `None` where nothing would be saved.
+        delete: (key).
+        get: (key) → data.
+        live: () → (key, data) of live records by order of first write.
+        after: (key, limit) → (key, data), rising; for integer keys.
+        delete_upto: (key); for integer keys.
+    """
+
+    upsert: str
+    touch: str | None
+    delete: str
+    get: str
+    live: str
+    after: str
+    delete_upto: str
+
+
+def _order(table: str) -> str:
+    return "key" if table in INTEGER_KEYED else "id"
+
+
+def creation() -> list[str]:
+    """The statements that make all tables and indexes in an empty file, its marks included."""
+    made = []
+    for table, columns in COLUMNS.items():
+        # no type for the key: whatever was written comes back as it was, text or number
+        key = "key INTEGER PRIMARY KEY" if table in INTEGER_KEYED else "id INTEGER PRIMARY KEY, key NOT NULL UNIQUE"
+        fields = "".join(f", {column}" for column in columns)
+        made.append(f"CREATE TABLE {table} ({key}, live INTEGER NOT NULL{fields}, data BLOB NOT NULL)")
+    for table, lasting in _LASTING.items():
+        made += [f"CREATE INDEX {table}_{column} ON {table} ({column})" for column in (*lasting, "state")]
+        made.append(f"CREATE INDEX {table}_live ON {table} (id) WHERE live = 1")
+    return [*made, f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {SCHEMA_VERSION}"]
+
+
+def statements(table: str) -> Statements:
+    """The SQL for ``table``."""
+    columns = COLUMNS[table]
+    names = ("key", "live", "data", *columns)
+    insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) ON CONFLICT (key) "
+
+    def update(changing: tuple[str, ...]) -> str:
+        return "DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in changing)
+
+    touch = None
+    if lasting := _LASTING.get(table):
+        same = " AND ".join(f"{table}.{name} IS excluded.{name}" for name in lasting)
+        touch = f"{insert}{update(tuple(n for n in names[1:] if n not in lasting))} WHERE {same}"
+    return Statements(
+        upsert=insert + update(names[1:]),
+        touch=touch,
+        delete=f"DELETE FROM {table} WHERE key = ?",
+        get=f"SELECT data FROM {table} WHERE key = ?",
+        live=f"SELECT key, data FROM {table} WHERE live = 1 ORDER BY {_order(table)}",
+        after=f"SELECT key, data FROM {table} WHERE key > ? ORDER BY key LIMIT ?",
+        delete_upto=f"DELETE FROM {table} WHERE key <= ?",
+    )
