@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import sys
 import traceback
@@ -65,7 +66,7 @@ def load_app(path: str) -> AppFile:
     agents: dict[str, object] = {}
     own = []
     for value in vars(module).values():
-        agent_id = _agent_id(value)
+        agent_id = _agent_id(value, path)
         if agent_id is None:
             continue
         if agents.setdefault(agent_id, value) is not value:
@@ -73,7 +74,9 @@ def load_app(path: str) -> AppFile:
         if getattr(value, "__module__", None) == module.__name__ and agent_id not in own:
             own.append(agent_id)
     if not agents:
-        raise CommandError(f"{path} defines no agent; decorate a function with @openclaw_ray.agent(id=…)")
+        raise CommandError(
+            f"{path} defines no agent; decorate a function with @openclaw_ray.agent, or subclass Agent"
+        )
     return AppFile(path=Path(path), agents=agents, own=tuple(own))
 
 
@@ -120,7 +123,15 @@ def _describe(error: BaseException, file: Path) -> str:
     return f"{text}{where}"
 
 
-def _agent_id(value: object) -> str | None:
-    """The id of an agent, else `None`."""
-    mark = getattr(value, "__openclaw_agent__", None)
-    return None if mark is None else str(getattr(mark, "id", mark))
+def _agent_id(value: object, shown: str) -> str | None:
+    """The id of an agent function or class, else `None`."""
+    from openclaw_ray.agents.info import agent_info
+
+    if not (inspect.isfunction(value) or inspect.isclass(value)):
+        return None
+    try:
+        return agent_info(value).id
+    except TypeError:
+        return None
+    except ValueError as error:
+        raise CommandError(f"{shown}: {error}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -20,11 +21,14 @@ from openclaw_ray.cli.opening import Place, open_runtime, place_options
 if TYPE_CHECKING:
     from openclaw_ray.agents.builtin.survey.combine import Report
 
-__all__ = ["RuntimeFigures", "demo", "runtime_figures"]
+__all__ = ["RuntimeFigures", "demo", "runtime_figures", "spread"]
 
 _CONFIG: dict[str, object] = {
-    # main may spawn surveyors, surveyors may spawn readers; by default an agent may only spawn its own kind
-    "agents": {"defaults": {"subagents": {"allowAgents": ["*"]}}},
+    # by default an agent may only spawn its own kind; here main spawns surveyors, and they readers. The other
+    # two are as wide as they can be: the width of the maps is what bounds this job
+    "agents": {
+        "defaults": {"subagents": {"allowAgents": ["*"], "maxChildrenPerAgent": 20, "maxConcurrent": 20}}
+    },
 }
 
 
@@ -67,7 +71,9 @@ class RuntimeFigures:
 @click.command(short_help="Survey a folder with a session for each file.")
 @click.argument("path", required=False, type=click.Path(exists=True, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")
-@click.option("--width", metavar="N", type=click.IntRange(min=1), help="Files read at once in each folder.")
+@click.option(
+    "--width", metavar="N", type=click.IntRange(min=1), help="Files read at once.  [default: 2 for each CPU]"
+)
 @click.option("--no-progress", is_flag=True, help="Nothing on standard error but errors and notes.")
 @place_options
 def demo(path: str | None, as_json: bool, width: int | None, no_progress: bool, **place: str | None) -> int:
@@ -85,7 +91,8 @@ def demo(path: str | None, as_json: bool, width: int | None, no_progress: bool, 
     from openclaw_ray.agents.builtin.survey.agents import SURVEY_AGENTS, Survey
 
     root = Path(path).resolve() if path is not None else Path(__file__).resolve().parent.parent
-    job: Survey = {"root": os.fspath(root), "width": width}
+    folders, files = spread(width or 2 * len(os.sched_getaffinity(0)))
+    job: Survey = {"root": os.fspath(root), "folders_at_once": folders, "files_at_once": files}
     with Interrupt() as interrupt:
         began = time.monotonic()
         with open_runtime(SURVEY_AGENTS, Place(**place), interrupt, config=_CONFIG) as runtime:
@@ -103,6 +110,12 @@ def demo(path: str | None, as_json: bool, width: int | None, no_progress: bool, 
             figures = runtime_figures(runtime.stats(), wall=wall, start=started - began)
     _show(report, figures, root, as_json=as_json)
     return FAILED if any(finding["kind"] == "session" for finding in report["findings"]) else OK
+
+
+def spread(width: int) -> tuple[int, int]:
+    """How many folders at once, and how many files of each, make about ``width`` files at once."""
+    folders = math.isqrt(width)
+    return folders, math.ceil(width / folders)
 
 
 def runtime_figures(stats: object, *, wall: float, start: float) -> RuntimeFigures:

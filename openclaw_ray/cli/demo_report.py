@@ -30,7 +30,8 @@ def print_report(report: Report, figures: RuntimeFigures, root: Path) -> None:
         file=sys.stdout, width=None if sys.stdout.isatty() else _PLAIN_WIDTH, markup=False, highlight=False
     )
     totals = report["totals"]
-    console.print(_folders(report, root))
+    console.print(f"Survey of {printable(str(root))}", style="bold", soft_wrap=True)
+    console.print(_folders(report))
     _print_some(
         console,
         "Largest files",
@@ -81,8 +82,8 @@ def megabytes(size: int) -> str:
     return f"{size / 1e6:,.0f} MB"
 
 
-def _folders(report: Report, root: Path) -> Table:
-    table = Table(title=f"Survey of {printable(str(root))}", title_justify="left", box=None, show_footer=True)
+def _folders(report: Report) -> Table:
+    table = Table(box=None, show_footer=True)
     table.add_column("folder", footer="total", overflow="fold")
     for name in _FIGURES:
         table.add_column(name, justify="right", footer=f"{report['totals'][name]:,}")
@@ -104,7 +105,7 @@ def _print_some(console: Console, title: str, columns: Iterable[str], rows: list
     """A table of the first rows, and how many more there are; nothing if there are none."""
     if not rows:
         return
-    table = Table(title=title, title_justify="left", box=None)
+    table = Table(box=None)
     for column in columns:
         table.add_column(
             column, justify="right" if column in ("bytes", "lines", "copies") else "left", overflow="fold"
@@ -112,6 +113,7 @@ def _print_some(console: Console, title: str, columns: Iterable[str], rows: list
     for row in rows[:_SHOWN]:
         table.add_row(*(printable(cell) for cell in row))
     console.print()
+    console.print(title, style="bold")
     console.print(table)
     if len(rows) > _SHOWN:
         console.print(f"… and {len(rows) - _SHOWN:,} more (--json has all)")

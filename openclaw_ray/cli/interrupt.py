@@ -6,7 +6,8 @@
    (`stopping`, `stop_fd`), results drain, their rows are written, the command ends with exit code 130.
 3. The second signal, 0.3 s or more later, or 15 s without an end after the stop has answered, ends by force:
    ``force()`` gets 3 s, then the process exits at once.
-4. When the reader of standard output goes away, the same happens as at the first signal, with exit code 141.
+4. When the reader of standard output goes away, the same happens as at the first signal, with exit code 141;
+   a signal after that is a second one.
 
 All of it is done by threads of its own, which read the signals from a wake-up socket: a main thread that is
 stuck in native code cannot hold it up, and no lock of the runtime is ever taken inside a signal handler.
@@ -177,19 +178,17 @@ class Interrupt:
                     return
 
     def _press(self, name: str) -> None:
-        now = self._clock()
-        if self._code is None or (self._code == BROKEN_PIPE and not self._first_at):
-            self._first_at = now
+        if self._code is None:
             self._begin(
                 INTERRUPTED, f"{name}: stopping the sessions, their rows follow; once more ends at once"
             )
-        elif now - self._first_at >= SAME_PRESS_SECONDS:
+        elif self._clock() - self._first_at >= SAME_PRESS_SECONDS:
             self._start(self._end_by_force)
 
     def _begin(self, code: int, text: str) -> None:
         if self._code is not None:
             return
-        self._code = code
+        self._code, self._first_at = code, self._clock()
         self.end_input()
         self.note(text)
         self._start(self._end_gracefully)

@@ -137,8 +137,7 @@ def map_command(
     with Interrupt() as interrupt, _items(source, lines, patterns, interrupt) as items:
         first = next(items, None)
         if first is None:
-            click.echo("note: the input has no items", err=True)
-            return OK
+            return _nothing(interrupt)
         with (
             open_runtime(work.agents, Place(**place), interrupt) as runtime,
             open_progress(work.agent_id, wanted=not no_progress) as progress,
@@ -147,14 +146,15 @@ def map_command(
             waiting: deque[str] = deque()
             feed = _feed(itertools.chain((first,), items), waiting, work, progress)
             failed = 0
-            results = runtime.imap(work.agent_id, feed, width=width, timeout=timeout, retries=retries)
-            for index, result in enumerate(results):
-                output.write(result_row(index, waiting.popleft(), result, tracebacks=work.tracebacks))
-                progress.advance(ok=result.ok)
-                failed += not result.ok
-                if failed and on_error == "raise" and interrupt.exit_code is None:
-                    progress.note(f"item {index} failed: the rest is stopped (--on-error raise)")
-                    break
+            mapped = runtime.imap(work.agent_id, feed, width=width, timeout=timeout, retries=retries)
+            with _closed_at_the_end(mapped) as results:
+                for index, result in enumerate(results):
+                    output.write(result_row(index, waiting.popleft(), result, tracebacks=work.tracebacks))
+                    progress.advance(ok=result.ok)
+                    failed += not result.ok
+                    if failed and on_error == "raise" and interrupt.exit_code is None:
+                        progress.note(f"item {index} failed: the rest is stopped (--on-error raise)")
+                        break
         if interrupt.exit_code is not None:
             return interrupt.exit_code
         return FAILED if failed else OK
@@ -185,6 +185,14 @@ def result_row(index: int, item: str, result: Result[Any], *, tracebacks: bool =
     if result.text_truncated:
         row["textTruncated"] = True
     return row
+
+
+def _nothing(interrupt: Interrupt) -> int:
+    """No item came: there is none, or the command was interrupted before the first."""
+    if interrupt.exit_code is not None:
+        return interrupt.exit_code
+    click.echo("note: the input has no items", err=True)
+    return OK
 
 
 def _work(app: str | None, agent: str | None, template: str | None, shell: bool) -> _Work:
@@ -233,6 +241,17 @@ def _items(
         assert lines is not None
         with open(lines, "rb", buffering=0) as file:
             yield until_stopped(read_lines(file.fileno(), stop_fd=interrupt.stop_fd), stopping)
+
+
+@contextlib.contextmanager
+def _closed_at_the_end(results: Iterator[Result[Any]]) -> Iterator[Iterator[Result[Any]]]:
+    """Left early, a map stops what is un-ended; that is to happen while there is a runtime to do it."""
+    try:
+        yield results
+    finally:
+        close = getattr(results, "close", None)
+        if close is not None:
+            close()
 
 
 def _feed(items: Iterator[str], waiting: deque[str], work: _Work, progress: Progress) -> Iterator[object]:

@@ -51,14 +51,18 @@ def _print_table(rows: Iterable[Mapping[str, object]], source: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=printable(source), title_justify="left", box=None, pad_edge=False)
+    console = Console(
+        file=sys.stdout, width=None if sys.stdout.isatty() else 160, markup=False, highlight=False
+    )
+    console.print(printable(source), style="bold", soft_wrap=True)
+    table = Table(box=None, pad_edge=False)
     for column in ("state", "agent", "session", "run"):
         table.add_column(column, no_wrap=True)
     table.add_column("ms", justify="right")
     table.add_column("why", overflow="fold")
     for row in rows:
         table.add_row(*(printable(cell) for cell in _cells(row)))
-    Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, markup=False).print(table)
+    console.print(table)
 
 
 def _cells(row: Mapping[str, object]) -> list[str]:

@@ -46,8 +46,13 @@ class Config:
 
     @cached_property
     def agent_ids(self) -> tuple[str, ...]:
-        """Normalised ids of the agents that are named in it, in its order; ``main`` if none is (SPEC.md A2)."""
-        return tuple(self._rosters) or (_DEFAULT_AGENT,)
+        """`named_agents`, or the implicit ``main`` if there are none (SPEC.md A2)."""
+        return self.named_agents or (_DEFAULT_AGENT,)
+
+    @cached_property
+    def named_agents(self) -> tuple[str, ...]:
+        """Normalised ids of the agents that it names, in its order; agents passed in code come besides."""
+        return tuple(self._rosters)
 
     @cached_property
     def default_agent(self) -> str:
@@ -71,9 +76,10 @@ class Config:
         require, require_path = self._policy(name, "require_agent_id", "requireAgentId")
         ask = {part: self._own(name, "ray", part)[0] for part in ("num_cpus", "num_gpus", "memory")}
         custom = self._own(name, "ray", "resources")[0] or {}
+        scheduling = self._own(name, "ray", "scheduling")[0]
         return AgentLimits(
             agent_id=name,
-            configured=name in self.agent_ids,
+            configured=name in self._rosters,
             allow_agents=allow,
             allow_path=allow_path,
             require_agent_id=bool(require),
@@ -84,7 +90,7 @@ class Config:
                 **custom,
                 **{part: float(amount) for part, amount in ask.items() if amount is not None},
             },
-            scheduling=self._own(name, "ray", "scheduling")[0],
+            scheduling=None if scheduling is None else str(scheduling),  # no type of this package may travel
         )
 
     def runtime_limits(self, *, cpus: int) -> RuntimeLimits:
@@ -145,7 +151,7 @@ class Config:
             yield listed.id, f"agents.list[{at}]", listed
 
     def _own(self, agent_id: str, *fields: str) -> tuple[Any, str]:
-        """An agent's own value of a field and the path of its entry; (`None`, ``""``) if it does not set it."""
+        """An agent's own value of a field and the path of its entry; (`None`, ``""``) if it is not set."""
         for path, entry in self._rosters.get(agent_id, ()):
             value: Any = entry
             for field in fields:
@@ -157,7 +163,7 @@ class Config:
         return None, ""
 
     def _policy(self, agent_id: str, field: str, key: str) -> tuple[Any, str]:
-        """A setting of ``subagents``: the agent's own, else the default; and where it is, or would be, set."""
+        """A setting of ``subagents``: the agent's own, else the default; and where that is set."""
         value, path = self._own(agent_id, "subagents", field)
         if value is None:
             return getattr(self.root.agents.defaults.subagents, field), f"agents.defaults.subagents.{key}"

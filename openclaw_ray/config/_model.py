@@ -60,7 +60,7 @@ class Model(Section):
 
 
 def _model_form(value: object) -> str | None:
-    return "⟨text⟩" if isinstance(value, str) else "⟨object⟩" if isinstance(value, dict) else None
+    return "⟨text⟩" if isinstance(value, str) else "⟨object⟩" if isinstance(value, dict | Model) else None
 
 
 AnyModel = Annotated[

@@ -10,7 +10,7 @@ import json
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final, TypeGuard
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -20,12 +20,15 @@ from openclaw_ray.core.admission import normalise_allow
 __all__ = ["Amounts", "Choice", "Flag", "Names", "Number", "Sort", "Text", "Whole", "show"]
 
 
+_SAFE: Final = 2**53 - 1  # the largest number up to which JSON's readers agree on whole numbers
+
+
 def show(value: object, most: int = 60) -> str:
     """A value as it might stand in the file, bounded."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
-        text = repr(value)
+        text = f"a {type(value).__name__}"
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -56,8 +59,14 @@ def _refuse(kind: str, wanted: str, value: object, hint: str = "") -> PydanticCu
     return PydanticCustomError(kind, "{text}", {"text": text})
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_number(value: object) -> TypeGuard[int | float]:
+    """A finite number that is not a flag."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an int beyond every float
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +74,7 @@ class Whole(Sort):
     """A whole number from ``lo`` to ``hi``; ``unlocked`` is the upper end under ``ray.limits.unlock``."""
 
     lo: int
-    hi: int | None = None
+    hi: int = _SAFE
     unlocked: int | None = None
     nullable: bool = False
 
@@ -75,14 +84,11 @@ class Whole(Sort):
             return None
         unlock = bool((info.context or {}).get("unlock"))
         hi = self.unlocked if unlock and self.unlocked is not None else self.hi
-        wanted = (
-            f"a whole number from {self.lo} to {hi}"
-            if hi is not None
-            else f"a whole number, {self.lo} or more"
-        )
-        if not _is_number(value) or not math.isfinite(value) or value != int(value):
+        open_end = hi == _SAFE and not (_is_number(value) and value > hi)
+        wanted = f"a whole number{f', {self.lo} or more' if open_end else f' from {self.lo} to {hi}'}"
+        if not _is_number(value) or value != int(value):
             raise _refuse("type", wanted + (" or null" if self.nullable else ""), value)
-        if value < self.lo or (hi is not None and value > hi):
+        if not self.lo <= value <= hi:
             more = self.unlocked is not None and not unlock and self.lo <= value <= self.unlocked
             hint = f" (ray.limits.unlock: true allows up to {self.unlocked})" if more else ""
             raise _refuse("range", wanted, value, hint)
@@ -90,8 +96,7 @@ class Whole(Sort):
 
     def schema(self) -> dict[str, Any]:
         """An integer with its range, the unlocked one."""
-        top = self.unlocked or self.hi
-        bounds = {"minimum": self.lo} | ({"maximum": top} if top is not None else {})
+        bounds = {"minimum": self.lo, "maximum": self.unlocked or self.hi}
         return {"type": ["integer", "null"] if self.nullable else "integer", **bounds}
 
 
@@ -105,7 +110,7 @@ class Number(Sort):
     def check(self, value: Any, info: ValidationInfo) -> float:
         """The number as a float."""
         wanted = f"a number above {self.lo:g}" if self.above else f"a number, {self.lo:g} or more"
-        if not _is_number(value) or not math.isfinite(value):
+        if not _is_number(value):
             raise _refuse("type", wanted, value)
         if value < self.lo or (self.above and value == self.lo):
             raise _refuse("range", wanted, value)
@@ -201,7 +206,7 @@ class Amounts(Sort):
         if not isinstance(value, dict):
             raise _refuse("type", "an object of numbers", value)
         for name, amount in value.items():
-            if not isinstance(name, str) or not _is_number(amount) or not math.isfinite(amount) or amount < 0:
+            if not isinstance(name, str) or not _is_number(amount) or amount < 0:
                 text = f"must be a number, 0 or more, not {show(amount)}"
                 raise PydanticCustomError("type", "{text}", {"text": text, "at": str(name)})
         return {name: float(amount) for name, amount in value.items()}

@@ -1,20 +1,20 @@
-"""The window of a map: which items may be admitted now, and which results may be handed out (PROTOCOL.md 4.6).
+"""The window of a map: which items may be admitted now, and which results handed out (PROTOCOL.md 4.6).
 
-It has no thread, clock or I/O of its own, so a turn, a driver and the simulator share it. Its owner does this:
+It has no thread, clock or I/O of its own; a turn, a driver and the simulator share it. Its owner does this:
 
-1. `MapWindow.results` takes what is ready, `MapWindow.admit` then says what to admit: at most ``width`` runs that have
-   not ended plus ``ahead`` admitted ones, and never so many that more than 4 × ``width`` items are neither waiting in
-   the iterator nor handed out.
-2. Each `Ticket` is admitted as a run; its receipt comes back by `MapWindow.receipt` and the run's end by
+1. `MapWindow.results` takes what is ready, then `MapWindow.admit` says what to admit: at most ``width`` runs
+   that have not ended plus ``ahead`` admitted ones; of the items pulled from the iterator, never more than
+   4 × ``width`` are not handed out.
+2. Each `Ticket` is admitted as a run. Its receipt comes back by `MapWindow.receipt` and the run's end by
    `MapWindow.settled`, in any order, the end even before the receipt.
-3. A refusal by ``maxChildrenPerAgent`` is back-pressure: the item goes back to the front, and no more runs than were
-   accepted are tried until one ends. Another place is tried when a whole window of runs has ended since. If none of the
-   map's own runs is left to wait for, `MapWindow.starved` is true, and the owner calls `MapWindow.place_freed` when a
-   child from elsewhere ends. Any other refusal is an error result in the item's place.
-4. A run that failed, timed out or was lost is admitted anew, as a new run, up to ``retries`` times. A cancelled one is
-   not: somebody wanted it to end.
-5. With ``on_error="raise"`` the first item without success ends the admitting; `MapWindow.take_stops` names the runs to
-   stop, those among them whose receipts come later included.
+3. A refusal by ``maxChildrenPerAgent`` is back-pressure: the item goes back to the front, and no more runs
+   than were accepted are tried until one ends. One more is tried when a whole window of runs has ended
+   since. If no run of the map is left to wait for, `MapWindow.starved` is true, and the owner calls
+   `MapWindow.place_freed` when a child from elsewhere ends. Any other refusal is an error result in place.
+4. A run that failed, timed out or was lost is admitted anew, as a new run, up to ``retries`` times. A
+   cancelled one is not: somebody wanted it to end.
+5. With ``on_error="raise"`` the first item without success ends the admitting; `MapWindow.take_stops` names
+   the runs to stop, those whose receipts come later included.
 """
 
 from __future__ import annotations
@@ -184,12 +184,15 @@ class MapWindow:
             if receipt.run_id in self._early:
                 self.settled(receipt.run_id, self._early.pop(receipt.run_id))
         elif receipt.limit == BACK_PRESSURE and receipt.maximum != 0:
-            heapq.heappush(self._again, (ticket.index, ticket.attempt, ticket.item))
-            # a run that ended while the question was on its way may have freed a place that the answer did not see yet
-            self._lower(self.in_flight + (1 if self._ends > ends_then else 0))
+            if not self._stopped:
+                heapq.heappush(self._again, (ticket.index, ticket.attempt, ticket.item))
+            # a run that ended while the question was on its way may have freed a place that the answer
+            # did not see yet: worth one more try, or the last item could wait for an end that has been
+            self._press(self.in_flight + (1 if self._ends > ends_then else 0))
         else:
             kind = "SpawnForbidden" if receipt.status == "forbidden" else "SpawnError"
-            self._finish(ticket, _refused(kind, receipt.error or f"the spawn was answered {receipt.status!r}"))
+            why = receipt.error or f"the spawn was answered {receipt.status!r}"
+            self._finish(ticket, _refused(kind, why))
         if not self._asked:
             self._early.clear()
 
@@ -208,7 +211,9 @@ class MapWindow:
                 self._early[run_id] = result
             return
         self._ends += 1
-        self._raise_ceiling()
+        self._ends_since_try += 1
+        if self._ceiling is not None and self._ends_since_try >= self._ceiling:
+            self._relieve()
         if result.status in _RETRIED and ticket.attempt < self._retries and not self._stopped:
             heapq.heappush(self._again, (ticket.index, ticket.attempt + 1, ticket.item))
         else:
@@ -216,13 +221,14 @@ class MapWindow:
 
     def place_freed(self) -> None:
         """A child that is not this map's has ended: one more run may be tried under back-pressure."""
+        self._ends += 1
         if self._ceiling is not None:
-            self._lower(self._ceiling + 1, at_least=True)
+            self._relieve()
 
     def results(self) -> list[Result[Any]]:
         """What is ready and not handed out yet; with ``ordered`` up to the first item that is not."""
         if self._ordered:
-            out = []
+            out: list[Result[Any]] = []
             while (result := self._in_place.pop(self._handed + len(out), None)) is not None:
                 out.append(result)
         else:
@@ -294,20 +300,14 @@ class MapWindow:
             self._failure = result
             self.stop()
 
-    def _lower(self, ceiling: int, at_least: bool = False) -> None:
-        if self._ceiling is None or at_least or ceiling < self._ceiling:
-            self._ceiling = ceiling
+    def _press(self, ceiling: int) -> None:
+        self._ceiling = ceiling if self._ceiling is None else min(self._ceiling, ceiling)
         self._ends_since_try = 0
 
-    def _raise_ceiling(self) -> None:
-        if self._ceiling is None:
-            return
-        self._ends_since_try += 1
-        if self._ends_since_try >= self._ceiling:
-            self._ceiling += 1
-            self._ends_since_try = 0
-            if self._ceiling >= self._most:
-                self._ceiling = None
+    def _relieve(self) -> None:
+        ceiling = (self._ceiling or 0) + 1
+        self._ceiling = ceiling if ceiling < self._most else None
+        self._ends_since_try = 0
 
 
 def _refused(kind: str, message: str) -> Result[Any]:

@@ -87,7 +87,7 @@ class ErrorInfo:
         return camel_dict(asdict(self))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: ``Result[str](…)`` sets an attribute of typing's own
 class Result(Generic[T]):
     """The outcome of one run (DESIGN.md 7). An agent may also return one to set its fields itself.
 

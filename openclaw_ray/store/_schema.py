@@ -1,11 +1,14 @@
-"""Tables, indexes and statements of ``registry.sqlite``, made from `openclaw_ray.core.protocol.journal.COLUMNS`.
+"""Tables, indexes and statements of ``registry.sqlite``, made from `COLUMNS` of the journal's interface.
 
-Each table has ``key``, ``live``, its columns and ``data``. Tables keyed by text number their records by ``id`` in the
-order of first write, which an update leaves alone; ``rows`` and ``events`` have their own rising number as that.
+Each table has ``key``, ``live``, its columns and ``data``. Tables keyed by text number their records by
+``id`` in the order of first write, which an update leaves alone; ``rows`` and ``events`` have their own
+rising number as that.
 
-What a write costs decides the indexes. The two tables that grow with every run have one for each column that leads from
-one record to a few others, one for the state, and one over the live records alone, so that a start after a crash reads
-those and not a history of millions. ``agent``, ``created`` and ``ended`` have none: a filter by them alone scans.
+What a write costs decides the indexes: in a small commit every tree touched is a page in the log, about 6 µs.
+The two tables that grow with every run have one for each column that leads from a record to few others, and
+one over the live records alone, so that a start after a crash reads those and not a history of millions.
+``agent``, ``state``, ``created`` and ``ended`` have none: a filter by them alone scans, newest first, until
+its limit is reached.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ INTEGER_KEYED = frozenset({"rows", "events"})
 """Tables whose key is a rising integer."""
 
 _LASTING = {"sessions": ("root", "requester"), "runs": ("root", "session", "requester")}
-"""Indexed columns that a record is born with: an upsert that finds them unchanged leaves their indexes alone."""
+"""Indexed columns that a record is born with: an upsert that finds them unchanged spares their indexes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,9 @@ class Statements:
 
     Attributes:
         upsert: (key, live, data, \\*columns) → the record, whatever was there.
-        touch: the same for a record whose lasting columns do not change, else without effect; half the price.
-            `None` where nothing would be saved.
+        keep_live, keep_links: the same at half the price, and without effect (no row counted) on a record
+            that changes its lasting columns; `keep_live` also on one that changes its ``live``. `None` where
+            nothing would be saved.
         delete: (key).
         get: (key) → data.
         live: () → (key, data) of live records by order of first write.
@@ -45,7 +49,8 @@ class Statements:
     """
 
     upsert: str
-    touch: str | None
+    keep_live: str | None
+    keep_links: str | None
     delete: str
     get: str
     live: str
@@ -62,11 +67,15 @@ def creation() -> list[str]:
     made = []
     for table, columns in COLUMNS.items():
         # no type for the key: whatever was written comes back as it was, text or number
-        key = "key INTEGER PRIMARY KEY" if table in INTEGER_KEYED else "id INTEGER PRIMARY KEY, key NOT NULL UNIQUE"
+        key = (
+            "key INTEGER PRIMARY KEY"
+            if table in INTEGER_KEYED
+            else "id INTEGER PRIMARY KEY, key NOT NULL UNIQUE"
+        )
         fields = "".join(f", {column}" for column in columns)
         made.append(f"CREATE TABLE {table} ({key}, live INTEGER NOT NULL{fields}, data BLOB NOT NULL)")
     for table, lasting in _LASTING.items():
-        made += [f"CREATE INDEX {table}_{column} ON {table} ({column})" for column in (*lasting, "state")]
+        made += [f"CREATE INDEX {table}_{column} ON {table} ({column})" for column in lasting]
         made.append(f"CREATE INDEX {table}_live ON {table} (id) WHERE live = 1")
     return [*made, f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {SCHEMA_VERSION}"]
 
@@ -75,18 +84,24 @@ def statements(table: str) -> Statements:
     """The SQL for ``table``."""
     columns = COLUMNS[table]
     names = ("key", "live", "data", *columns)
-    insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) ON CONFLICT (key) "
+    insert = (
+        f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) ON CONFLICT (key) "
+    )
 
     def update(changing: tuple[str, ...]) -> str:
         return "DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in changing)
 
-    touch = None
+    keep_live = keep_links = None
     if lasting := _LASTING.get(table):
+        loose = tuple(name for name in names[1:] if name not in lasting)
         same = " AND ".join(f"{table}.{name} IS excluded.{name}" for name in lasting)
-        touch = f"{insert}{update(tuple(n for n in names[1:] if n not in lasting))} WHERE {same}"
+        keep_links = f"{insert}{update(loose)} WHERE {same}"
+        still = tuple(name for name in loose if name != "live")
+        keep_live = f"{insert}{update(still)} WHERE {same} AND {table}.live IS excluded.live"
     return Statements(
         upsert=insert + update(names[1:]),
-        touch=touch,
+        keep_live=keep_live,
+        keep_links=keep_links,
         delete=f"DELETE FROM {table} WHERE key = ?",
         get=f"SELECT data FROM {table} WHERE key = ?",
         live=f"SELECT key, data FROM {table} WHERE live = 1 ORDER BY {_order(table)}",

@@ -24,7 +24,9 @@ def _where(table: str, where: Mapping[str, Any]) -> tuple[str, list[Any]]:
             continue
         some = [value for value in wanted if value is not None]
         marks = ", ".join("?" * len(some))
-        clauses.append(f"({name} IN ({marks}) OR {name} IS NULL)" if len(some) < len(wanted) else f"{name} IN ({marks})")
+        clauses.append(
+            f"({name} IN ({marks}) OR {name} IS NULL)" if len(some) < len(wanted) else f"{name} IN ({marks})"
+        )
         bound += some
     return (" WHERE " + " AND ".join(clauses) if clauses else ""), bound
 

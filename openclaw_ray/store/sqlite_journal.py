@@ -1,11 +1,11 @@
-"""The registry's journal over SQLite: one transaction per commit, whole or not at all (DESIGN.md 10, PROTOCOL.md 1.2).
+"""The registry's journal over SQLite: a commit is one transaction (DESIGN.md 10, PROTOCOL.md 1.2).
 
-1. A commit is one transaction in the write-ahead log. With ``sync="normal"`` it survives the death of every process, with
-   ``"full"`` (one fsync a commit) also power loss.
-2. What fails in it (full disk, file not writable, somebody else's lock) is rolled back, raised as `JournalFault`, and
-   leaves the journal usable.
-3. The log goes back into the database by `SqliteJournal.checkpoint`, which runs on a connection of its own, so that a
-   commit need not wait for it.
+1. A commit is one transaction in the write-ahead log. With ``sync="normal"`` it survives the death of every
+   process, with ``"full"`` (one fsync a commit) also power loss.
+2. What fails in it (full disk, file not writable, somebody else's lock) is rolled back, raised as
+   `JournalFault`, and leaves the journal usable.
+3. The log goes back into the database by `SqliteJournal.checkpoint`, which runs on a connection of its own,
+   so that a commit need not wait for it.
 4. `SqliteJournal.delete_upto` only notes what may go; it goes with the next commit, for nothing.
 """
 
@@ -17,17 +17,21 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
 from openclaw_ray.core.protocol.journal import COLUMNS, JournalFault, Write
-from openclaw_ray.store._opening import WAL_KEPT, connect, open_reader, open_writer
-from openclaw_ray.store._schema import statements
+from openclaw_ray.store._opening import connect, open_reader, open_writer
+from openclaw_ray.store._schema import Statements, statements
 from openclaw_ray.store._selection import count_query, select_query
 
 __all__ = ["Checkpoint", "JournalStatistics", "SqliteJournal"]
 
 _SQL = {table: statements(table) for table in COLUMNS}
+
+_LONG_LOG = 16_384
+"""Pages (64 MiB) over which a checkpoint makes the log begin anew, though writers never pause."""
 
 _RESTART_WAIT = 0.05
 """Seconds for which a checkpoint that must restart the log may hold up a commit."""
@@ -59,7 +63,7 @@ class JournalStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What one checkpoint did: pages in the log, those copied back, seconds; complete if they are the same."""
+    """What one checkpoint did: pages in the log, pages of it that are in the database now, seconds."""
 
     log: int
     moved: int
@@ -117,21 +121,24 @@ class SqliteJournal:
         db = self._open()
         if self._read_only:
             raise JournalFault(f"{self.path}: opened for reading only")
+        if not writes and not self._passed:
+            return
         began = time.perf_counter()
         passed = self._passed
         try:
             db.execute("BEGIN IMMEDIATE")
             for table, key in passed.items():
                 db.execute(_SQL[table].delete_upto, (key,))
-            for table, upserts, records in _batches(writes):
-                _apply(db, table, upserts, records)
+            for table, kind, records in _batches(writes):
+                _apply(db, _SQL[table], kind, records)
             db.execute("COMMIT")
         except BaseException as error:
             self._failed += 1
             with suppress(sqlite3.Error):
                 if db.in_transaction:
                     db.execute("ROLLBACK")
-            # a wrong number of columns or a value of no SQL type is a mistake of ours: not to be tried again for ever
+            # a wrong number of columns or a value of no SQL type is a mistake of ours: not to be tried again
+            # for ever
             if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.ProgrammingError):
                 raise JournalFault(f"{self.path}: {error}") from error
             raise
@@ -169,29 +176,34 @@ class SqliteJournal:
 
     def after(self, table: str, key: int, *, limit: int) -> list[tuple[int, bytes]]:
         """Records of an integer-keyed table above ``key``, rising."""
-        return self._read(table, _SQL[table].after, (key, limit))
+        # what has passed need not be deleted for this: it is not looked at
+        return self._read("", _SQL[table].after, (max(key, self._passed.get(table, key)), limit))
 
     def delete_upto(self, table: str, key: int) -> None:
         """Drop records of an integer-keyed table up to ``key``; on disk with the next commit."""
         self._passed[table] = max(key, self._passed.get(table, key))
 
     def checkpoint(self) -> Checkpoint:
-        """Copy the write-ahead log back into the database. For a thread of its own; takes no lock of the caller's.
+        """Copy the write-ahead log back into the database; for a thread of its own, without a lock.
 
-        Commits go on meanwhile, unless the log has outgrown 64 MiB under uninterrupted writing: then what is left of
-        it is copied with writers held up, for 50 ms at most.
+        Commits go on meanwhile. Only a log over 64 MiB is made to begin anew, which holds up a commit for as
+        long as the last few pages take, 50 ms at most. Call it every second or so.
 
         Raises:
             JournalFault: the disk refuses; the log is kept and the journal works on.
         """
-        self._open()
         began = time.perf_counter()
         with self._side_lock:
+            self._open()
             try:
                 if self._side is None:
                     self._side = connect(self.path, "mode=rw", _RESTART_WAIT)
                 _, log, moved = self._side.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-                if moved < log and log * self._page_size > WAL_KEPT:
+                if log > _LONG_LOG:
+                    # Under uninterrupted writing something is added during each pass, so that none ever finds
+                    # the log copied as a whole. The second pass is short; what is left after it is copied
+                    # with writers held up.
+                    self._side.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
                     _, log, moved = self._side.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
             except sqlite3.Error as error:
                 raise JournalFault(f"{self.path}: checkpoint: {error}") from error
@@ -241,25 +253,33 @@ class SqliteJournal:
             raise JournalFault(f"{self.path}: {error}") from error
 
 
-def _batches(writes: Sequence[Write]) -> list[tuple[str, bool, list[tuple[Any, ...]]]]:
-    """(table, upserts or deletes, records): few statements, and for each table the order of ``writes``."""
-    batches: list[tuple[str, bool, list[tuple[Any, ...]]]] = []
-    last: dict[str, tuple[bool, list[tuple[Any, ...]]]] = {}
+class _Kind(Enum):
+    LIVE = "an upsert of a record that is live, as it most likely was before"
+    ENDED = "an upsert of a record that is not live, and may have been"
+    GONE = "a delete"
+
+
+def _batches(writes: Sequence[Write]) -> list[tuple[str, _Kind, list[tuple[Any, ...]]]]:
+    """(table, kind, records): few statements, and for each table the order of ``writes``."""
+    batches: list[tuple[str, _Kind, list[tuple[Any, ...]]]] = []
+    last: dict[str, tuple[str, _Kind, list[tuple[Any, ...]]]] = {}
     for table, key, data, live, columns in writes:
-        upsert = data is not None
-        open_batch = last.get(table)
-        if open_batch is None or open_batch[0] is not upsert:
-            open_batch = last[table] = (upsert, [])
-            batches.append((table, *open_batch))
+        kind = _Kind.GONE if data is None else _Kind.LIVE if live else _Kind.ENDED
+        batch = last.get(table)
+        if batch is None or batch[1] is not kind:
+            batch = last[table] = (table, kind, [])
+            batches.append(batch)
         # plain ints: sqlite3 takes a detour through its adapters for bools
-        open_batch[1].append((key, 1 if live else 0, data, *columns) if upsert else (key,))
+        batch[2].append((key,) if data is None else (key, 1 if live else 0, data, *columns))
     return batches
 
 
-def _apply(db: sqlite3.Connection, table: str, upserts: bool, records: list[tuple[Any, ...]]) -> None:
-    sql = _SQL[table]
-    if not upserts:
+def _apply(db: sqlite3.Connection, sql: Statements, kind: _Kind, records: list[tuple[Any, ...]]) -> None:
+    if kind is _Kind.GONE:
         db.executemany(sql.delete, records)
-    elif sql.touch is None or db.executemany(sql.touch, records).rowcount < len(records):
-        # some record has another root, session or requester than before: all once more, with their indexes
+        return
+    cheap = sql.keep_live if kind is _Kind.LIVE else sql.keep_links
+    if cheap is None or db.executemany(cheap, records).rowcount < len(records):
+        # some record has another root, session or requester than before, or is live again: all once more, in
+        # full
         db.executemany(sql.upsert, records)

@@ -12,6 +12,8 @@ from types import SimpleNamespace
 import pytest
 import stand_ins
 
+import openclaw_ray
+
 stand_ins.install()
 
 from fake_runtime import FakeRuntime  # noqa: E402
@@ -50,6 +52,7 @@ def _tidy() -> Iterator[None]:
 
 
 @pytest.fixture
-def program() -> list[str]:
+def program(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Command line of a process that runs ``openclaw-ray`` on the fake runtime."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(openclaw_ray.__file__).parent.parent))
     return [sys.executable, str(Path(__file__).parent / "fake_runtime.py")]

@@ -1,4 +1,4 @@
-"""A runtime of threads in this process, with what the commands use of the real one, and a program that runs them on it.
+"""A runtime of threads in this process, with what commands use of the real one; as a program, them on it.
 
 Sessions are calls in threads; a stop makes ``turn.check`` raise and what is queued end as cancelled.
 """
@@ -17,6 +17,7 @@ from typing import Any
 
 import stand_ins
 
+from openclaw_ray.agents.info import agent_info
 from openclaw_ray.core.errors import UnknownAgent
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import ResultStatus
@@ -42,22 +43,27 @@ class FakeTurn:
         if self._runtime.stopped.is_set():
             raise FakeCancelled
 
-    def progress(self, text: str | None = None, done: float | None = None, total: float | None = None) -> None:
-        self._runtime.emit("progress", session_key=self._key, agent_id=_agent_of(self._key), text=text, total=total)
+    def progress(
+        self, text: str | None = None, done: float | None = None, total: float | None = None
+    ) -> None:
+        self._runtime.emit(
+            "progress", session_key=self._key, agent_id=_agent_of(self._key), text=text, total=total
+        )
 
     def map(self, agent_id: str, items: Iterable[object], width: int | None = None) -> list[Result[Any]]:
         return list(self._runtime.imap(agent_id, items, width=width, requester=self._key))
 
 
 class FakeRuntime:
-    """See the module. ``closed`` has one entry for each close, True where it was by force."""
+    """See the module. ``closed`` has an entry for each close, True by force; ``ended`` says what ended."""
 
     def __init__(self, agents: Iterable[Any]) -> None:
-        self.agents: dict[str, Callable[[Any], Any]] = {a.__openclaw_agent__.id: a for a in agents}
+        self.agents: dict[str, Callable[[Any], Any]] = {agent_info(a).id: a for a in agents}
         self.root_key = ROOT
         self.stopped = threading.Event()
         self.closed: list[bool] = []
         self.calls: list[dict[str, Any]] = []
+        self.ended: list[str] = []
         self.started = 0
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._number = itertools.count(1)
@@ -98,6 +104,7 @@ class FakeRuntime:
                 window.release()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+            self.ended.append(f"map {agent_id}")
 
     def map(self, agent_id: str, items: Iterable[object], width: int | None = None) -> list[Result[Any]]:
         return list(self.imap(agent_id, items, width=width))
@@ -113,12 +120,16 @@ class FakeRuntime:
 
     def stats(self) -> object:
         return SimpleNamespace(
-            sessions_started=self.started, warm_activations=self.started, cold_activations=0, peak_memory_bytes=10**8
+            sessions_started=self.started,
+            warm_activations=self.started,
+            cold_activations=0,
+            peak_memory_bytes=10**8,
         )
 
     def close(self, *, force: bool = False) -> None:
         self.stopped.set()
         self.closed.append(force)
+        self.ended.append("runtime")
         self._events.put(None)
 
     def emit(self, kind: str, **fields: Any) -> None:
@@ -140,7 +151,9 @@ class FakeRuntime:
             turn.check()
             value = self.agents[agent_id](turn)
         except FakeCancelled:
-            return Result(ResultStatus.CANCELLED, error=ErrorInfo("stopped", "stopped", cause="stopped"), **ids)
+            return Result(
+                ResultStatus.CANCELLED, error=ErrorInfo("stopped", "stopped", cause="stopped"), **ids
+            )
         except Exception as error:  # noqa: BLE001 - an outcome
             text = f"{type(error).__name__}: {error}"
             return Result(

@@ -1,28 +1,25 @@
-"""Stand-ins for parts of the library that the command line is tested without."""
+"""What the tests of the command line share, and a façade where there is none yet."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
 
 import openclaw_ray
-from openclaw_ray import agents
-
-Function = Callable[..., Any]
-
-
-def _agent(id: str, **_options: bool) -> Callable[[Function], Function]:
-    def mark(function: Function) -> Function:
-        function.__openclaw_agent__ = SimpleNamespace(id=id)  # type: ignore[attr-defined]
-        return function
-
-    return mark
+from openclaw_ray.agents.agent import Agent
+from openclaw_ray.agents.decorator import agent
 
 
 def install() -> None:
-    """Put a stand-in wherever the façade does not have the real thing yet."""
-    for module in (agents, openclaw_ray):
-        for name, value in (("agent", _agent), ("SyncTurn", object)):
-            if not hasattr(module, name):
-                setattr(module, name, value)
+    """Put the real thing into the façade where it does not have it yet."""
+    for name, value in (("agent", agent), ("Agent", Agent)):
+        if not hasattr(openclaw_ray, name):
+            setattr(openclaw_ray, name, value)
+
+
+def eventually(true: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait until something that no event tells is true."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.01)

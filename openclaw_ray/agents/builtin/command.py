@@ -21,15 +21,15 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 
-from openclaw_ray.agents.builtin.descendants import end_tree
+from openclaw_ray.agents.builtin.descendants import birth, end_tree
 
 __all__ = ["KEPT_ERRORS", "KEPT_OUTPUT", "CommandFailed", "run_command"]
 
 KEPT_OUTPUT = 128 << 10
 """Bytes; a little over what a result's text may have, so that the runtime sees and says that it cut."""
 
-KEPT_ERRORS = 4 << 10
-"""Bytes."""
+KEPT_ERRORS = 3 << 10
+"""Bytes; with the exit status before it they fit into an error's message."""
 
 _TICK = 0.1
 _LEFT_BEHIND = 0.2
@@ -63,11 +63,12 @@ def run_command(argv: Sequence[str], *, cwd: str | None, check: Callable[[], obj
         CommandFailed: with the exit status, and the last lines of standard error.
     """
     process = _start(argv, cwd)
+    since = birth(process.pid)
     try:
-        output, errors = _read(process, check)
+        output, errors = _read(process, since, check)
         status = process.wait()
     except BaseException:
-        end_tree(process.pid)
+        end_tree(process.pid if process.poll() is None else None, since=since)
         process.wait()
         raise
     finally:
@@ -99,7 +100,9 @@ def _start(argv: Sequence[str], cwd: str | None) -> subprocess.Popen[bytes]:
         raise CommandFailed(f"cannot run {argv[0]}: {reason}", 126) from None
 
 
-def _read(process: subprocess.Popen[bytes], check: Callable[[], object]) -> tuple[bytes, bytes]:
+def _read(
+    process: subprocess.Popen[bytes], since: int | None, check: Callable[[], object]
+) -> tuple[bytes, bytes]:
     """What the command wrote: the head of its output, the tail of its errors."""
     output, errors = bytearray(), bytearray()
     assert process.stdout is not None
@@ -125,7 +128,7 @@ def _read(process: subprocess.Popen[bytes], check: Callable[[], object]) -> tupl
                 now = time.monotonic()
                 ended_at = now if ended_at is None else ended_at
                 if selector.get_map() and now - ended_at > _LEFT_BEHIND:
-                    end_tree(process.pid)
+                    end_tree(None, since=since)
                     break
     while process.poll() is None:
         # it closed its outputs and goes on

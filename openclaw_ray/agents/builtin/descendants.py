@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import psutil
 
-__all__ = ["end_tree"]
+__all__ = ["birth", "end_tree"]
 
 _POLL = 0.02
 _PATIENCE = 2.0
+_BIRTH = 19
+"""Place of ``starttime`` among the fields of ``/proc/<pid>/stat`` that follow the name."""
 
 
-def end_tree(pid: int, *, grace: float = 0.5) -> int:
+def birth(pid: int) -> int | None:
+    """When a process was started, in clock ticks since boot; `None` if there is no telling."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[_BIRTH])
+    except OSError:
+        return None
+
+
+def end_tree(pid: int | None, *, since: int | None = None, grace: float = 0.5) -> int:
     """End the command ``pid`` and all below it: SIGTERM, after ``grace`` seconds SIGKILL until none is left.
 
-    A process whose parent has exited is below no one; it is still found by its process group, if this process
-    leads one of its own, as Ray's workers do. One that made a session or group of its own as well escapes.
+    A process whose parent has exited is below no one. It is still found by its process group, if this process
+    leads one of its own, as Ray's workers do: what is in the group, was born since the command, and is not
+    below this process. One that made a session or group of its own as well escapes.
+
+    Args:
+        pid: a child that has not been waited for; it still has not when this returns. `None` if it has.
+        since: when the command was started (`birth`); `None` leaves the group alone.
+        grace: seconds.
 
     Returns:
         How many processes were found.
@@ -29,40 +45,51 @@ def end_tree(pid: int, *, grace: float = 0.5) -> int:
 
     found: dict[int, psutil.Process] = {}
     kill_at = time.monotonic() + grace
-    signals = [signal.SIGTERM, signal.SIGCONT]  # a suspended one would not see the first without the second
-    while left := _living(pid, found):
-        for process in left:
-            try:
-                for sign in signals:
-                    process.send_signal(sign)
-            except psutil.Error:
-                continue  # gone, or it changed its user and is not ours to end
+    told: set[int] = set()
+    while left := _living(pid, since, found):
         now = time.monotonic()
         if now > kill_at + _PATIENCE:
             break  # stuck in the kernel
-        psutil.wait_procs(left, timeout=max(_POLL, kill_at - now))
-        signals = [signal.SIGKILL]
+        for process in left:
+            try:
+                if now >= kill_at:
+                    process.kill()
+                elif process.pid not in told:
+                    told.add(process.pid)
+                    process.terminate()
+                    process.resume()  # a suspended one would not see the signal
+            except psutil.Error:
+                continue  # gone, or it changed its user and is not ours to end
+        time.sleep(_POLL)
     return len(found)
 
 
-def _living(pid: int, found: dict[int, psutil.Process]) -> list[psutil.Process]:
+def _living(pid: int | None, since: int | None, found: dict[int, psutil.Process]) -> list[psutil.Process]:
     """Note newcomers in ``found``; tell who of them still runs."""
     import psutil
 
-    try:
-        command = psutil.Process(pid)
-        for process in (command, *command.children(recursive=True)):
-            found.setdefault(process.pid, process)
-    except psutil.Error:
-        pass
-    if os.getpgrp() == os.getpid():
+    if pid is not None:
+        try:
+            command = psutil.Process(pid)
+            for process in (command, *command.children(recursive=True)):
+                found.setdefault(process.pid, process)
+        except psutil.Error:
+            pass
+    if since is not None and os.getpgrp() == os.getpid():
+        ours = {os.getpid(), *(process.pid for process in psutil.Process().children(recursive=True))}
         for process in psutil.process_iter():
-            try:
-                if process.pid != os.getpid() and os.getpgid(process.pid) == os.getpgrp():
+            if process.pid not in ours and _group(process.pid) == os.getpgrp():
+                born = birth(process.pid)
+                if born is not None and born >= since:
                     found.setdefault(process.pid, process)
-            except OSError:
-                continue
     return [process for process in found.values() if _runs(process)]
+
+
+def _group(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except OSError:
+        return None
 
 
 def _runs(process: psutil.Process) -> bool:

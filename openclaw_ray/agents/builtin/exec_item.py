@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from openclaw_ray.agents import SyncTurn, agent
 from openclaw_ray.agents.builtin.command import run_command
+from openclaw_ray.agents.decorator import agent
+from openclaw_ray.agents.sync_turn import SyncTurn
 
 __all__ = ["exec_item"]
 

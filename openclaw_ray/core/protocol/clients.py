@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.protocol.crew import Crew
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.messages import Bye, Join
 from openclaw_ray.core.protocol.records import Client, Run, Session
@@ -104,3 +105,22 @@ class Clients:
         self.s.touch(run)
         self.s.touch(root)
         self.stopping.ending.retire_if_done(run)
+
+    # ------------------------------------------------------------------ boots
+
+    def open_boot(self, boot: str, crew: Crew) -> None:
+        """A new start of the runtime: its actors and clients of before are gone with the machine or the Ray they lived on.
+
+        Runs under a client's root end ``cancelled``, "client gone"; a run is never executed twice by itself (DESIGN.md 10).
+        """
+        s = self.s
+        if s.journal.get("meta", "boot") == boot.encode():
+            return
+        for actor_id in list(s.actors):
+            crew.died(actor_id, "the runtime was started anew")
+        for client_id in [c.id for c in s.clients.values() if c.root]:
+            self._leave(client_id, "client_gone")
+        s.agents.clear()
+        for bundle, _ in s.journal.live("bundles"):
+            s.drop("bundles", bundle)
+        s.note("boot", boot.encode())

@@ -85,6 +85,18 @@ class Courier:
         self._admits = deque(x for x in self._admits if x[0].activation != activation)
         return dropped
 
+    @property
+    def pending(self) -> bool:
+        """True while something waits for the next step."""
+        return bool(self._events or self._admits)
+
+    def waiting_tokens(self, *, forget: bool) -> list[Any]:
+        """Tokens of all admits without a receipt; ``forget`` drops those that no step has carried."""
+        tokens = [*self._sent_admits, *(token for _, token in self._admits)]
+        if forget:
+            self._admits.clear()
+        return tokens
+
     def next_step(self) -> Step | None:
         """The next step to send, `None` while one is in flight or nothing is to be said (1)."""
         if self.in_flight is not None or self.stale:
@@ -125,8 +137,13 @@ class Courier:
 
     # ------------------------------------------------------------------ answers
 
-    def answered(self, answer: Answer) -> tuple[tuple[Verdict, ...], list[tuple[Any, Receipt]], list[DownMessage]] | None:
-        """The answer to the step in flight; `None` if the same step is to be sent again (2)."""
+    def answered(
+        self, answer: Answer
+    ) -> tuple[tuple[Verdict, ...], list[tuple[Any, Receipt]], list[tuple[str, DownMessage]]] | None:
+        """The answer to the step in flight: verdicts, receipts by token, new messages by receiver.
+
+        `None` if the same step is to be sent again (2).
+        """
         step = self.in_flight
         if step is None or answer.seq != step.seq:
             return (), [], []
@@ -138,9 +155,9 @@ class Courier:
         self.incarnation = max(self.incarnation, answer.incarnation)
         receipts = list(zip(self._sent_admits, answer.receipts, strict=False))
         self._sent_admits = []
-        messages: list[DownMessage] = []
+        messages: list[tuple[str, DownMessage]] = []
         for receiver, numbered in answer.down:
-            messages += self.down(receiver, answer.incarnation, numbered)
+            messages += [(receiver, m) for m in self.down(receiver, answer.incarnation, numbered)]
         return answer.verdicts, receipts, messages
 
     # ------------------------------------------------------------------ down

@@ -25,7 +25,7 @@ def restore(s: State, down: Down) -> None:
     """Fill a new state from its journal (1)."""
     s.seq = s._seq_written = int(s.journal.get("meta", "seq") or b"0")
     for _, data in s.journal.live("bundles"):
-        entries, _code = pickle.loads(data)
+        entries, _code, _paths = pickle.loads(data)
         for entry in entries:
             s.agents[entry.id] = entry
     _read(s, "clients", Client, s.clients, "id")

@@ -212,16 +212,34 @@ class Registry:
         """Ask for actors before anybody needs them."""
         return self._entry(lambda: self.birth.grow(count - len(self.s.actors)))
 
-    def register(self, entries: Iterable[AgentEntry], bundle: str, data: bytes) -> tuple[Effect, ...]:
+    def register(
+        self, entries: Iterable[AgentEntry], bundle: str, data: bytes, paths: tuple[str, ...] = ()
+    ) -> tuple[Effect, ...]:
         """Agents that the runtime knows from now on; their code is journaled."""
 
         def keep() -> None:
             known = tuple(entries)
             for entry in known:
                 self.s.agents[entry.id] = entry
-            self.s.put_bundle(bundle, pickle.dumps((known, data), protocol=5))
+            self.s.put_bundle(bundle, pickle.dumps((known, data, paths), protocol=5))
 
         return self._entry(keep)
+
+    def bundle(self, bundle: str) -> tuple[bytes, tuple[str, ...]]:
+        """An agents' bundle: its code, and the folders that it needs on ``sys.path``.
+
+        Raises:
+            KeyError: there is none of that name.
+        """
+        data = self.s.journal.get("bundles", bundle)
+        if data is None:
+            raise KeyError(bundle)
+        _, code, paths = pickle.loads(data)
+        return code, paths
+
+    def open_boot(self, boot: str) -> tuple[Effect, ...]:
+        """The runtime's start ``boot``: close what an older one left un-ended; the same boot again is a restart."""
+        return self._entry(lambda: self.clients.open_boot(boot, self.crew))
 
     def hub_again(self, clients: Iterable[str] | None = None) -> tuple[Effect, ...]:
         """The hub is a new one: everything unconfirmed goes again (PROTOCOL.md 7.4)."""

@@ -153,6 +153,10 @@ class State:
         """Keep an agents' bundle."""
         self._writes.append(Write("bundles", key, data))
 
+    def note(self, key: str, data: bytes) -> None:
+        """Keep a fact about the whole runtime."""
+        self._writes.append(Write("meta", key, data))
+
     def event(self, kind: str, run: Run | None = None, **fields: Any) -> None:
         """Journal an event and tell the watchers."""
         at = self.clock.wall()
@@ -305,6 +309,11 @@ class State:
         out.rows += batch.rows
         out.begins += batch.begins
         out.events += batch.events
+
+    @property
+    def client_waits(self) -> bool:
+        """True if the next batch has a message for a client."""
+        return bool(self._out.messages)
 
     def take_batch(self) -> HubBatch | None:
         """All that is committed and not yet pushed to the hub; `None` if there is nothing."""

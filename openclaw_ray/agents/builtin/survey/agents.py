@@ -16,20 +16,22 @@ import os
 from collections.abc import Sequence
 from typing import Any, TypedDict, cast
 
-from openclaw_ray.agents import SyncTurn, agent
 from openclaw_ray.agents.builtin.survey import combine
 from openclaw_ray.agents.builtin.survey.analyse import Finding, analyse_file
 from openclaw_ray.agents.builtin.survey.walk import list_files
+from openclaw_ray.agents.decorator import agent
+from openclaw_ray.agents.sync_turn import SyncTurn
 from openclaw_ray.core.results import Result
 
 __all__ = ["SURVEY_AGENTS", "Survey", "main", "reader", "surveyor"]
 
 
 class Survey(TypedDict):
-    """``main``'s input: the absolute path of the folder, and how many files a surveyor has read at once."""
+    """``main``'s input: the folder's absolute path, and how many top folders and files of each at once."""
 
     root: str
-    width: int | None
+    folders_at_once: int
+    files_at_once: int
 
 
 @agent(id="main")
@@ -41,7 +43,7 @@ def main(turn: SyncTurn) -> combine.Report:
     if top.files:
         groups.append({**job, "folder": "", "files": top.files})
     turn.progress(text=os.path.basename(job["root"]) or job["root"], done=0, total=len(groups))
-    results = turn.map("surveyor", groups)
+    results = turn.map("surveyor", groups, width=job["folders_at_once"])
     names = [str(group["folder"]) for group in groups]
     parts, lost = _gather(results, names)
     whole = combine.merge([combine.empty(findings=top.findings + lost, skipped=top.skipped), *parts.values()])
@@ -62,7 +64,7 @@ def surveyor(turn: SyncTurn) -> combine.Summary:
         files, findings, skipped = listing.files, listing.findings, listing.skipped
     turn.progress(text=f"{folder}/" if folder else "./", done=0, total=len(files))
     items = [{"root": root, "path": path} for path in files]
-    parts, lost = _gather(turn.map("reader", items, width=group["width"]), files)
+    parts, lost = _gather(turn.map("reader", items, width=group["files_at_once"]), files)
     return combine.merge([combine.empty(findings=findings + lost, skipped=skipped), *parts.values()])
 
 

@@ -1,0 +1,126 @@
+"""The registry's live side of the session actors: handles, death notices, reports (PROTOCOL.md 7.2, 7.5).
+
+1. A handle comes with `Hello`; after a registry crash it is found by name. No such name: the actor is dead.
+2. One standing call on each actor raises when it dies; that arrives on a thread of Ray's, so it is queued for our own.
+3. A report is asked for and waited for outside of any step; no answer is told as silence, never as death.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from ray.exceptions import ActorDiedError, RayActorError
+
+from openclaw_ray.actors.names import find_actor
+from openclaw_ray.core.protocol.records import Actor
+
+if TYPE_CHECKING:
+    from openclaw_ray.actors.registry_actor import RegistryActor
+
+__all__ = ["CrewWatch"]
+
+REPORT_WITHIN = 2.0
+"""Seconds that an actor has for a report before it counts as silent."""
+
+
+class CrewWatch:
+    """Handles and notices of one registry process."""
+
+    def __init__(self, registry: RegistryActor) -> None:
+        self.registry = registry
+        self._handles: dict[str, Any] = {}
+        self._standing: set[str] = set()
+        self._notices: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, name="openclaw-notices", daemon=True).start()
+
+    def handle(self, actor_id: str) -> Any:
+        """The handle of a known actor, standing for its death notice from the first time; `None` if it is gone."""
+        found = self._handles.get(actor_id)
+        if found is not None:
+            return found
+        actor = self.registry.core.s.actors.get(actor_id)
+        found = actor.handle if actor is not None else None
+        if found is None:
+            try:
+                found = find_actor(self.registry.settings.runtime, actor_id)
+            except ValueError:
+                self._notices.put((actor_id, "its process is gone"))
+                return None
+        if actor is not None:
+            actor.handle = found
+        self._handles[actor_id] = found
+        self._stand(actor_id, found)
+        return found
+
+    def met(self, actor_id: str) -> None:
+        """An actor has said Hello: stand for its death notice."""
+        self.handle(actor_id)
+
+    def find_again(self, actors: list[Actor]) -> None:
+        """After a crash of the registry (1)."""
+        for actor in actors:
+            if actor.state != "growing":
+                self.handle(actor.id)
+
+    def _stand(self, actor_id: str, handle: Any) -> None:
+        if actor_id in self._standing:
+            return
+        self._standing.add(actor_id)
+
+        def fell(call: Future[Any]) -> None:
+            error = call.exception()
+            self._notices.put((actor_id, _reason(error)))
+
+        handle.stand.remote().future().add_done_callback(fell)
+
+    def _listen(self) -> None:
+        while True:
+            actor_id, reason = self._notices.get()
+            self._handles.pop(actor_id, None)
+            self._standing.discard(actor_id)
+            self.registry.enter(lambda core, a=actor_id, r=reason: core.died(a, r))  # type: ignore[misc]
+            self.registry._of_pool("kill", actor_id)  # the pool lets go of it, whatever ended it
+
+    def ask(self, actor_id: str) -> None:
+        """Ask for a report (3)."""
+        handle = self.handle(actor_id)
+        if handle is None:
+            return
+        answered = threading.Event()
+
+        def came(call: Future[Any]) -> None:
+            if answered.is_set():
+                return
+            answered.set()
+            timer.cancel()
+            if call.exception() is None:
+                self._pass_on(call.result())
+
+        def late() -> None:
+            if not answered.is_set():
+                self.registry.enter(lambda core: core.silent(actor_id))
+
+        timer = threading.Timer(REPORT_WITHIN, late)
+        timer.daemon = True
+        timer.start()
+        handle.report.remote().future().add_done_callback(came)
+
+    def _pass_on(self, report: Any) -> None:
+        # Ray's callback thread must not enter the core: a commit there would hold up its other callbacks
+        threading.Thread(target=self.registry.report_came, args=(report,), daemon=True).start()
+
+
+def _reason(error: BaseException | None) -> str:
+    if error is None:
+        return "its process ended"
+    text = str(error)
+    for line in text.splitlines():
+        word = line.strip()
+        if word.startswith(("The actor is dead because", "The actor died")):
+            text = word
+            break
+    kind = "" if isinstance(error, (ActorDiedError, RayActorError)) else f"{type(error).__name__}: "
+    return (kind + " ".join(text.split()))[:600]

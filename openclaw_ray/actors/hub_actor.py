@@ -1,0 +1,111 @@
+"""The hub: appends transcript rows in batches, serves history, and fans downlinks and events out by bounded long polls
+(PROTOCOL.md 2.5, 7.4). It may park calls; it is never on the path of a step.
+
+1. The registry has one push in flight; its answer says which rows are on disk and which incarnation of the hub this is.
+2. A poll lasts at most the time that it asks for and is the client's sign of life; a new one ends the older one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from typing import Any, Literal
+
+from openclaw_ray.core.events import Event
+from openclaw_ray.core.protocol.hubstate import HubBatch, HubState
+from openclaw_ray.core.protocol.messages import DownMessage, Row
+from openclaw_ray.store.transcripts import Transcripts
+
+__all__ = ["HubActor"]
+
+
+class HubActor:
+    """One per runtime, beside the registry."""
+
+    def __init__(self, state_dir: str, sync: Literal["normal", "full"]) -> None:
+        self.incarnation = uuid.uuid4().hex
+        self.state = HubState()
+        self.transcripts = Transcripts(state_dir, sync=sync)
+        self._polls: dict[str, asyncio.Event] = {}
+        self._watchers: set[asyncio.Event] = set()
+        self._acked = 0
+
+    async def push(self, incarnation: int, batch: HubBatch) -> tuple[str, int]:
+        """Take a batch: wake those it concerns first, then write the rows; gives (own incarnation, rows written up to)."""
+        pushed = self.state.push(incarnation, batch)
+        for client in pushed.clients:
+            parked = self._polls.get(client)
+            if parked is not None:
+                parked.set()
+        if pushed.events:
+            for watcher in self._watchers:
+                watcher.set()
+        for session_id, number in batch.begins:
+            self.transcripts.begin(session_id, number)
+        if batch.rows:
+            by_agent: dict[str, list[Row]] = {}
+            for number, agent, row in batch.rows:
+                by_agent.setdefault(agent, []).append(row)
+                self._acked = max(self._acked, number)
+            for agent, rows in by_agent.items():
+                self.transcripts.append(agent, rows)
+        return self.incarnation, self._acked
+
+    async def poll(
+        self, client: str, incarnation: int, cursor: int, wait: float
+    ) -> tuple[int, list[tuple[int, DownMessage]]]:
+        """Messages above ``cursor``, at once if there are any, else within ``wait`` seconds (2)."""
+        older = self._polls.get(client)
+        if older is not None:
+            older.set()
+        mine = self._polls[client] = asyncio.Event()
+        self.state.touch(client, time.monotonic())
+        try:
+            messages = self.state.take(client, incarnation, cursor)
+            if not messages:
+                await _within(mine, wait)
+                if self._polls.get(client) is mine:
+                    messages = self.state.take(client, incarnation, cursor)
+        finally:
+            if self._polls.get(client) is mine:
+                del self._polls[client]
+            self.state.touch(client, time.monotonic())
+        return self.state.incarnation, messages
+
+    async def events(self, after: int, wait: float) -> tuple[bool, list[Event]]:
+        """Events above ``after``: (False, []) if they are too old for memory and are to be read from the journal."""
+        found = self.state.events_after(after)
+        if found is not None and not found:
+            mine = asyncio.Event()
+            self._watchers.add(mine)
+            try:
+                await _within(mine, wait)
+            finally:
+                self._watchers.discard(mine)
+            found = self.state.events_after(after)
+        return (False, []) if found is None else (True, list(found))
+
+    async def history(self, agent_id: str, session_id: str, limit: int, offset: int) -> list[Row]:
+        """A page of a transcript, newest last; ``offset`` counts from the newest."""
+        return self.transcripts.read(agent_id, session_id, limit=limit, offset=offset)
+
+    async def silent(self, clients: list[str], lease: float) -> list[str]:
+        """Which of ``clients`` have not polled for ``lease`` seconds; one not heard of yet counts from now on."""
+        now = time.monotonic()
+        for client in clients:
+            self.state.expect(client, now)
+        return [client for client in self.state.silent(now, lease) if client in clients]
+
+    async def statistics(self) -> Any:
+        """Frozen counts."""
+        return self.state.statistics()
+
+
+async def _within(event: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return
+
+

@@ -1,0 +1,175 @@
+"""The pool: it creates, and so owns, every session process, and ends them; it runs no user code (PROTOCOL.md 7.1).
+
+1. ``grow`` creates actors one after the other and never waits for one; readiness is watched by one thread.
+2. A creation that fails is reported with its cause; what no node can ever hold is said within ten seconds.
+3. ``hold`` takes large values whose requester has no process; the pool never reads them.
+4. When this process dies, Ray ends all that it owns.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayError
+
+from openclaw_ray.actors.names import NAMESPACE, actor_name, find_actor
+
+__all__ = ["Pool", "SessionSettings"]
+
+_NEVER_AFTER = 8.0
+"""Seconds that a placement may be pending before the cluster is asked whether it can ever hold it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """What every session process of a runtime is told at its birth."""
+
+    runtime: str
+    state_dir: str
+    registry_timeout: float
+    max_growth_mb: float
+    runtime_env: dict[str, Any] | None = None
+
+
+class Pool:
+    """The owner of the session processes of one runtime."""
+
+    def __init__(self, settings: SessionSettings) -> None:
+        self.settings = settings
+        self._actors: dict[str, Any] = {}
+        self._growing: dict[Any, tuple[str, float, dict[str, Any]]] = {}
+        self._values: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._work = threading.Event()
+        threading.Thread(target=self._watch, name="openclaw-readiness", daemon=True).start()
+
+    def grow(self, ids: tuple[str, ...], resources: tuple[tuple[str, Any], ...]) -> None:
+        """Create session actors (1)."""
+        from openclaw_ray.actors.session_actor import SESSION_GROUPS, SessionActor
+
+        options = _options(dict(resources))
+        if self.settings.runtime_env:
+            options["runtime_env"] = self.settings.runtime_env
+        cls = ray.remote(concurrency_groups=SESSION_GROUPS)(SessionActor)  # type: ignore[call-overload]
+        for actor_id in ids:
+            if actor_id in self._actors:
+                continue
+            handle = cls.options(
+                name=actor_name(self.settings.runtime, actor_id),
+                namespace=NAMESPACE,
+                max_restarts=0,
+                max_task_retries=0,
+                **options,
+            ).remote(self.settings, actor_id)
+            ready = handle.__ray_ready__.remote()
+            with self._lock:
+                self._actors[actor_id] = handle
+                self._growing[ready] = (actor_id, time.monotonic(), dict(resources))
+            self._work.set()
+
+    def kill(self, actor_id: str) -> None:
+        """End a session process at once."""
+        with self._lock:
+            handle = self._actors.pop(actor_id, None)
+        if handle is not None:
+            ray.kill(handle)
+
+    def hold(self, run: str, handle: Any) -> None:
+        """Take the large value of ``run`` (3)."""
+        ref = handle.take.remote(run)
+        with self._lock:
+            self._values[run] = ref
+
+        def came(taken: Any) -> None:
+            del taken
+            find_actor(self.settings.runtime, "registry").value_held.remote(run)
+
+        ref.future().add_done_callback(came)
+
+    def value(self, run: str) -> list[Any]:
+        """The reference of a held value, for its requester; in a list, so that nothing is read here.
+
+        Raises:
+            KeyError: it is not here.
+        """
+        with self._lock:
+            return [self._values[run]]
+
+    def drop(self, run: str) -> None:
+        """Let go of a held value."""
+        with self._lock:
+            self._values.pop(run, None)
+
+    def ping(self) -> dict[str, int]:
+        """Sign of life: how many actors it owns."""
+        import os
+
+        return {"actors": len(self._actors), "pid": os.getpid()}
+
+    # ------------------------------------------------------------------ readiness
+
+    def _watch(self) -> None:
+        while True:
+            self._work.wait()
+            with self._lock:
+                refs = list(self._growing)
+                if not refs:
+                    self._work.clear()
+                    continue
+            done, pending = ray.wait(refs, num_returns=1, timeout=1.0)
+            for ref in done:
+                with self._lock:
+                    actor_id, _, _ = self._growing.pop(ref)
+                try:
+                    ray.get(ref)
+                except RayError as error:
+                    self._failed(actor_id, _cause(error), never=False)
+            for ref in pending:
+                self._look(ref)
+
+    def _look(self, ref: Any) -> None:
+        """Whether what is pending can ever be placed (2)."""
+        with self._lock:
+            actor_id, since, resources = self._growing[ref]
+        if not resources or time.monotonic() - since < _NEVER_AFTER:
+            return
+        has = ray.cluster_resources()  # type: ignore[no-untyped-call]
+        needs = _needs(resources)
+        if any(has.get(name, 0.0) < amount for name, amount in needs.items()):
+            with self._lock:
+                self._growing.pop(ref, None)
+            self.kill(actor_id)
+            have = {name: has.get(name, 0.0) for name in needs}
+            self._failed(actor_id, f"cannot be placed: it needs {needs}, the cluster has {have}", never=True)
+
+    def _failed(self, actor_id: str, why: str, *, never: bool) -> None:
+        with self._lock:
+            self._actors.pop(actor_id, None)
+        try:
+            find_actor(self.settings.runtime, "registry").growth_failed.remote(actor_id, why, never)
+        except ValueError:
+            pass  # the registry is away; it gives the actor up by itself when no Hello comes
+
+
+def _options(resources: dict[str, Any]) -> dict[str, Any]:
+    named = ("num_cpus", "num_gpus", "memory")
+    options: dict[str, Any] = {"num_cpus": 0, **{k: v for k, v in resources.items() if k in named}}
+    custom = {k: v for k, v in resources.items() if k not in named}
+    if custom:
+        options["resources"] = custom
+    return options
+
+
+def _needs(resources: dict[str, Any]) -> dict[str, float]:
+    words = {"num_cpus": "CPU", "num_gpus": "GPU"}
+    return {words.get(name, name): float(amount) for name, amount in resources.items()}
+
+
+def _cause(error: RayError) -> str:
+    if isinstance(error, RayActorError) and error.__cause__ is not None:
+        return str(error.__cause__)
+    return str(error)

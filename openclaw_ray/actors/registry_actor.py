@@ -1,0 +1,307 @@
+"""The registry's process: the pure `Registry` behind one lock, and threads for all that waits (PROTOCOL.md 1.7).
+
+Groups: ``step`` (1 thread) for couriers; ``query`` (2) for lists and code; ``notice`` (1) for what the pool reports;
+``wait`` (1) for a starter that waits for the first session process.
+
+1. Every entry takes the lock, changes the core, commits, and gives effects; they are performed after the lock is free.
+2. A commit that fails throws the core away: a new incarnation is built from the journal, and the step is answered
+   "unavailable" with the store's reason.
+3. Threads: the clock, the hub's pusher, death notices, reports. None of them is waited for by a step.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+
+from openclaw_ray.actors.crew_watch import CrewWatch
+from openclaw_ray.actors.hub_push import HubPush
+from openclaw_ray.actors.names import find_actor
+from openclaw_ray.actors.registry_views import Views
+from openclaw_ray.core.clock import SystemClock
+from openclaw_ray.core.limits import RuntimeLimits
+from openclaw_ray.core.protocol.journal import JournalFault
+from openclaw_ray.core.protocol.messages import (
+    Answer,
+    DieIf,
+    DropValue,
+    Effect,
+    Exit,
+    Grow,
+    Hello,
+    HoldValue,
+    Kill,
+    Notify,
+    Report,
+    ReportAsk,
+    Start,
+    Step,
+    Stop,
+)
+from openclaw_ray.core.protocol.registry import Registry
+from openclaw_ray.core.protocol.state import AgentEntry
+from openclaw_ray.store.sqlite_journal import SqliteJournal
+
+__all__ = ["REGISTRY_GROUPS", "RegistryActor", "RegistrySettings"]
+
+REGISTRY_GROUPS = {"step": 1, "query": 2, "notice": 1, "wait": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrySettings:
+    """What the registry of a runtime is told at its birth, and again at each restart.
+
+    ``boot`` is new for each start of the runtime: what an older boot left behind is closed, not adopted.
+    """
+
+    runtime: str
+    boot: str
+    state_dir: str
+    limits: RuntimeLimits
+    pool_max: int
+    cpus: int
+    prewarm: int
+
+
+class RegistryActor:
+    """One per runtime."""
+
+    def __init__(self, settings: RegistrySettings) -> None:
+        self.settings = settings
+        self.clock = SystemClock()
+        self.lock = threading.RLock()
+        self.wake = threading.Event()
+        self.arrival = threading.Event()
+        self.journal = SqliteJournal(
+            os.path.join(settings.state_dir, "registry.sqlite"), sync=settings.limits.journal_sync.value
+        )
+        self._code: dict[str, tuple[Any, tuple[str, ...]]] = {}
+        self._pool: Any = None
+        self.core = self._build()
+        self.crew = CrewWatch(self)
+        self.hub = HubPush(self)
+        self.views = Views(self.journal)
+        self._slow: dict[str, int] = {"steps": 0, "faults": 0}
+        first = (*self.core.open_boot(settings.boot), *self.core.prewarm(settings.prewarm))
+        self.crew.find_again(list(self.core.s.actors.values()))
+        self.perform(first)
+        for name, target in (("clock", self._clock), ("hub", self.hub.run), ("leases", self._leases)):
+            threading.Thread(target=target, name=f"openclaw-{name}", daemon=True).start()
+
+    def _build(self) -> Registry:
+        s = self.settings
+        return Registry(self.journal, s.limits, self.clock, pool_max=s.pool_max, cpus=s.cpus)
+
+    # ------------------------------------------------------------------ entries
+
+    @ray.method(concurrency_group="step")
+    def step(self, step: Step) -> Answer:
+        """One step of one courier."""
+        try:
+            with self.lock:
+                answer, effects = self.core.step(step)
+        except JournalFault as fault:
+            self._rebuild()
+            return Answer(self.core.s.incarnation, step.seq, "unavailable", detail=f"the journal refuses: {fault}")
+        self.perform(effects)
+        self.hub.nudge()
+        for event in step.events:
+            if isinstance(event, Hello):
+                self.crew.met(event.actor)
+                self.arrival.set()
+        return answer
+
+    def enter(self, change: Callable[[Registry], tuple[Effect, ...]]) -> None:
+        """An entry of another kind, from a thread of its own."""
+        try:
+            with self.lock:
+                effects = change(self.core)
+        except JournalFault:
+            self._rebuild()
+            return
+        self.perform(effects)
+        self.hub.nudge()
+        self.wake.set()
+
+    def _rebuild(self) -> None:
+        """Memory is ahead of the journal: start anew from it, as after a crash (2)."""
+        with self.lock:
+            self._slow["faults"] += 1
+            handles = {a.id: a.handle for a in self.core.s.actors.values()}
+            self.core = self._build()
+            for actor in self.core.s.actors.values():
+                actor.handle = handles.get(actor.id)
+            self.crew.find_again(list(self.core.s.actors.values()))
+            effects = self.core.tick()
+        self.perform(effects)
+
+    @ray.method(concurrency_group="query")
+    def register(self, entries: Iterable[AgentEntry], bundle: str, data: bytes, paths: tuple[str, ...]) -> None:
+        """Agents that the runtime knows from now on (DESIGN.md 7)."""
+        self.enter(lambda core: core.register(entries, bundle, data, paths))
+
+    @ray.method(concurrency_group="query")
+    def bundle(self, bundle: str) -> tuple[list[Any], tuple[str, ...]]:
+        """An agents' bundle: its code by reference, put by this incarnation, and the folders for ``sys.path``.
+
+        Raises:
+            KeyError: there is no such bundle.
+        """
+        found = self._code.get(bundle)
+        if found is None:
+            data, paths = self.core.bundle(bundle)
+            found = self._code[bundle] = (ray.put(data), paths)
+        return [found[0]], found[1]
+
+    @ray.method(concurrency_group="notice")
+    def growth_failed(self, actor_id: str, why: str, never: bool) -> None:
+        """The pool could not create an actor."""
+        self.enter(lambda core: core.growth_failed(actor_id, why, never=never))
+
+    @ray.method(concurrency_group="notice")
+    def value_held(self, run: str) -> None:
+        """The pool has taken a value."""
+        self.enter(lambda core: core.value_held(run))
+
+    @ray.method(concurrency_group="notice")
+    def grow_to(self, count: int) -> None:
+        """Have at least ``count`` actors."""
+        self.enter(lambda core: core.prewarm(count))
+
+    @ray.method(concurrency_group="wait")
+    def some_actor(self, timeout: float) -> list[Any]:
+        """The handle of a session process that is there, waited for; empty if none came in time."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            with self.lock:
+                there = next((a for a in self.core.s.actors.values() if a.handle is not None), None)
+                if there is not None:
+                    return [there.handle]
+                if not self.core.s.actors:
+                    effects = self.core.prewarm(1)
+                else:
+                    effects = ()
+            self.perform(effects)
+            self.arrival.wait(0.5)
+            self.arrival.clear()
+        return []
+
+    @ray.method(concurrency_group="query")
+    def agents(self) -> dict[str, AgentEntry]:
+        """The agents that the runtime knows."""
+        with self.lock:
+            return dict(self.core.s.agents)
+
+    @ray.method(concurrency_group="query")
+    def view(self, what: str, filters: dict[str, Any], limit: int, offset: int) -> Any:
+        """Lists of runs, sessions and events for people and programs, from the journal and memory."""
+        with self.lock:
+            return self.views.rows(self.core, what, filters, limit, offset)
+
+    @ray.method(concurrency_group="query")
+    def session(self, key: str) -> dict[str, Any] | None:
+        """One session's row."""
+        with self.lock:
+            return self.views.session(self.core, key)
+
+    @ray.method(concurrency_group="query")
+    def last_event(self) -> int:
+        """The journal's newest number."""
+        return self.core.s.seq
+
+    @ray.method(concurrency_group="query")
+    def info(self) -> dict[str, Any]:
+        """What a connecting process needs to know, and the counts."""
+        with self.lock:
+            return {
+                "settings": self.settings,
+                "pid": os.getpid(),
+                "incarnation": self.core.s.incarnation,
+                "counts": self.views.counts(self.core),
+                "waiting": self.views.waiting(self.core),
+                "retired": dict(self.core.s.retired_actors),
+                "faults": self._slow["faults"],
+            }
+
+    # ------------------------------------------------------------------ effects
+
+    def perform(self, effects: tuple[Effect, ...]) -> None:
+        """Do what the core wants done, after the commit. Every call is one-way."""
+        for effect in effects:
+            match effect:
+                case Start():
+                    self._call(effect.actor, "start", effect.epoch, effect.spec)
+                case Notify():
+                    self._call(effect.actor, "notify", effect.activation, effect.incarnation, effect.messages)
+                case Stop():
+                    self._call(effect.actor, "stop", effect.run, effect.activation, effect.reason, effect.mark)
+                case DieIf():
+                    self._call(effect.actor, "die_if", effect.run)
+                case ReportAsk():
+                    self.crew.ask(effect.actor)
+                case Kill() | Exit():
+                    self._of_pool("kill", effect.actor)
+                case Grow():
+                    self._of_pool("grow", effect.actors, effect.resources)
+                case HoldValue():
+                    handle = self.crew.handle(effect.actor)
+                    if handle is not None:
+                        self._of_pool("hold", effect.run, handle)
+                case DropValue():
+                    self._of_pool("drop", effect.run)
+
+    def _call(self, actor: str, method: str, *args: Any) -> None:
+        handle = self.crew.handle(actor)
+        if handle is not None:
+            getattr(handle, method).remote(*args)
+
+    def _of_pool(self, method: str, *args: Any) -> None:
+        try:
+            if self._pool is None:
+                self._pool = find_actor(self.settings.runtime, "pool")
+            getattr(self._pool, method).remote(*args)
+        except ValueError:
+            self._pool = None  # the pool is being started again; growth is asked for anew by the clock
+
+    # ------------------------------------------------------------------ threads
+
+    def _clock(self) -> None:
+        while True:
+            with self.lock:
+                due = self.core.next_due()
+            self.wake.wait(min(1.0, max(0.001, due - time.monotonic())))
+            self.wake.clear()
+            self.enter_tick()
+
+    def enter_tick(self) -> None:
+        """What time does, without waking the clock again."""
+        try:
+            with self.lock:
+                effects = self.core.tick()
+        except JournalFault:
+            self._rebuild()
+            return
+        self.perform(effects)
+        self.hub.nudge()
+
+    def _leases(self) -> None:
+        """Which clients have been silent for their lease (PROTOCOL.md 2.5)."""
+        lease = self.settings.limits.client_lease_seconds
+        while True:
+            time.sleep(min(1.0, lease / 3))
+            with self.lock:
+                leased = [c.id for c in self.core.s.clients.values() if c.root and c.leased and not c.gone]
+            for client in self.hub.silent(leased, lease) if leased else ():
+                self.enter(lambda core, c=client: core.client_silent(c))  # type: ignore[misc]
+
+    def report_came(self, report: Report) -> None:
+        """An actor said what it runs."""
+        self.enter(lambda core: core.reported(report))
+
+

@@ -1,0 +1,159 @@
+"""Lists for people and programs: runs, sessions, events, counts and what waits (DESIGN.md 7, 9).
+
+Rows are plain dicts with OpenClaw's camelCase names. Ended runs are read from the journal, page by page.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from openclaw_ray.core.events import Event
+from openclaw_ray.core.lifecycle import display_word, result_status
+from openclaw_ray.core.protocol.records import Run, Session, thaw
+from openclaw_ray.core.results import camel_dict
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.protocol.journal import Journal
+    from openclaw_ray.core.protocol.registry import Registry
+
+__all__ = ["Views", "event_of", "run_row", "session_row"]
+
+
+class Views:
+    """Reads for lists."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+
+    def rows(self, core: Registry, what: str, filters: Mapping[str, Any], limit: int, offset: int) -> list[Any]:
+        """A page of ``runs``, ``sessions`` or ``events``."""
+        if what == "events":
+            found = self.journal.after("events", int(filters.get("after", 0)), limit=limit)
+            return [pickle.loads(data) for _, data in found]
+        pages = self.journal.select(what, filters, limit=limit, offset=offset)
+        if what == "sessions":
+            return [session_row(thaw(Session, data)) for data in pages]
+        waiting = self.waiting(core)
+        out = []
+        for data in pages:
+            run: Run = thaw(Run, data)
+            row = run_row(core.s.runs.get(run.id, run))
+            if run.id in waiting:
+                row["waitingFor"] = waiting[run.id]
+            actor = core.s.actors.get(run.actor)
+            if actor is not None:
+                row |= {"node": actor.node, "pid": actor.pid, "actor": actor.id}
+            out.append(row)
+        return out
+
+    def session(self, core: Registry, key: str) -> dict[str, Any] | None:
+        """One session by key, or `None`."""
+        live = core.s.sessions.get(key)
+        if live is not None:
+            return session_row(live)
+        data = self.journal.get("sessions", key)
+        return None if data is None else session_row(thaw(Session, data))
+
+    def waiting(self, core: Registry) -> dict[str, str]:
+        """For each queued run, what it waits for, with the figures."""
+        s = core.s
+        bound = s.bound
+        out: dict[str, str] = {}
+        for place, waiting in enumerate(sorted(s.queue.waiting(), key=lambda w: w.age)):
+            taken = s.lanes.taken(waiting.lane)
+            if not s.lanes.free(waiting.lane, waiting.lane_width):
+                why = f"a slot of lane {waiting.lane} ({taken} of {waiting.lane_width})"
+            elif s.limits.max_active_sessions is not None and s.turns_running >= s.limits.max_active_sessions:
+                why = f"a place among ray.maxActiveSessions ({s.turns_running} of {s.limits.max_active_sessions})"
+            else:
+                kept = max(0, s.depth_cap - waiting.depth)
+                spare = f", {kept} kept for deeper runs" if kept else ""
+                why = f"an actor ({bound} bound of ray.pool.max {s.pool_max}{spare}; {len(s.actors)} there)"
+            out[waiting.run] = f"{why}; place {place + 1} in the queue"
+        return out
+
+    def counts(self, core: Registry) -> dict[str, Any]:
+        """Counts of the runtime."""
+        s = core.s
+        states: dict[str, int] = {}
+        for actor in s.actors.values():
+            states[actor.state] = states.get(actor.state, 0) + 1
+        return {
+            **s.snapshot(),
+            "actors_by_state": states,
+            "pool_max": s.pool_max,
+            "started": s.started_runs,
+            "warm": s.warm_starts,
+            "cold": s.cold_starts,
+            "refused": s.refused,
+            "pids": sorted(a.pid for a in s.actors.values() if a.pid),
+            "lanes": [(x.lane, x.width, x.taken) for x in s.lanes.statistics()],
+        }
+
+
+def run_row(run: Run) -> dict[str, Any]:
+    """One run, as lists show it."""
+    outcome = run.outcome
+    error = outcome.error if outcome is not None else None
+    return camel_dict(
+        {
+            "run_id": run.id,
+            "session_key": run.session,
+            "session_id": run.session_id,
+            "agent_id": run.agent,
+            "requester_key": run.requester or None,
+            "root_key": run.root,
+            "depth": run.depth,
+            "route": run.route,
+            "state": run.state.value,
+            "display_status": display_word(run.state),
+            "status": result_status(run.state).value if run.terminal else None,
+            "pause_reason": run.pause.value if run.pause is not None else None,
+            "label": run.label,
+            "task": run.task[:200] or None,
+            "index": run.index,
+            "created_at": round(run.created * 1000),
+            "started_at": None if run.started is None else round(run.started * 1000),
+            "ended_at": None if run.ended is None else round(run.ended * 1000),
+            "runtime_ms": _runtime(run),
+            "turns": run.turns,
+            "delivery_status": run.delivery.value,
+            "error": None if error is None else error.to_json(),
+            "text": None if outcome is None or outcome.text is None else outcome.text[:200],
+            "progress": None if run.progress is None else run.progress[0],
+        }
+    )
+
+
+def _runtime(run: Run) -> int | None:
+    if run.started is None or run.ended is None:
+        return None
+    return max(0, round((run.ended - run.started) * 1000))
+
+
+def session_row(session: Session) -> dict[str, Any]:
+    """One session, as lists show it."""
+    return camel_dict(
+        {
+            "key": session.key,
+            "session_id": session.session_id,
+            "agent_id": session.agent,
+            "depth": session.depth,
+            "role": str(session.role),
+            "label": session.label,
+            "status": session.state,
+            "parent_session_key": session.requester or None,
+            "root_key": session.root,
+            "activations": session.number,
+            "created_at": round(session.created * 1000),
+            "ended_at": None if session.ended is None else round(session.ended * 1000),
+        }
+    )
+
+
+def event_of(data: bytes) -> Event:
+    """An event from its journaled form."""
+    event: Event = pickle.loads(data)
+    return event

@@ -1,0 +1,281 @@
+"""What a requester does with its children: ask, hear, take large values, consume, stop (PROTOCOL.md 2.4, 4.3, 4.5, 6.2).
+
+One for each driver, and one for each turn of a session. It listens to the process's courier.
+
+1. A spawn mints its ids and goes with the next step; its receipt is a future.
+2. A completion comes by the downlink or by the child's own ``deliver``; the first counts. A large value is taken from the
+   actor that holds it before the program hears of the end, and `Took` frees that actor.
+3. A stop is asked of the registry; with the mark's number in hand it goes down the handles of bound children, too.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+from openclaw_ray.actors.courier_thread import CourierThread
+from openclaw_ray.actors.payload import pack
+from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.core.ids import RandomIds
+from openclaw_ray.core.keys import mint_child, normalise_agent_id
+from openclaw_ray.core.lifecycle import Cause, ResultStatus
+from openclaw_ray.core.protocol.messages import (
+    Admit,
+    Bound,
+    Completed,
+    Consumed,
+    DownMessage,
+    Stopped,
+    StopAsk,
+    Took,
+    Verdict,
+)
+from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, StopReport
+
+__all__ = ["Requester"]
+
+_NAMELESS = "unknown"
+
+
+class Requester:
+    """The children of one driver's root or of one session's turn.
+
+    Args:
+        courier: of this process.
+        key: session key that hears of the children.
+        receiver: downlink that it hears on: the client's id, or the turn's activation.
+        activation: the turn's activation, empty for a client.
+        agent_id: own agent, the default target.
+    """
+
+    def __init__(self, courier: CourierThread, key: str, receiver: str, activation: str, agent_id: str) -> None:
+        self.courier = courier
+        self.key = key
+        self.receiver = receiver
+        self.activation = activation
+        self.agent_id = agent_id
+        self._ids = RandomIds()
+        self._lock = threading.Lock()
+        self._ends: dict[str, Future[Completion]] = {}
+        self._born: dict[str, Receipt] = {}
+        self._bound: dict[str, Bound] = {}
+        self._stops: dict[str, Future[StopReport]] = {}
+        self._marks: dict[str, tuple[str, str]] = {}
+        self.on_end: Callable[[str, Future[Completion]], None] | None = None
+
+    # ------------------------------------------------------------------ spawn
+
+    def spawn(
+        self, requests: Sequence[SpawnRequest], *, lane: str = "", lane_width: int = 0, key: str | None = None
+    ) -> list[Future[Receipt]]:
+        """Ask for children (1). What cannot be pickled fails its own future."""
+        asked: list[tuple[Admit, Future[Receipt]]] = []
+        futures: list[Future[Receipt]] = []
+        for request in requests:
+            future: Future[Receipt] = Future()
+            futures.append(future)
+            try:
+                payload = pack(request.input) if request.has_input else None
+            except Exception as error:  # noqa: BLE001 - the caller's own object: whatever it raises is the answer
+                future.set_exception(error)
+                continue
+            agent = normalise_agent_id(request.agent_id or self.agent_id) or _NAMELESS
+            admit = Admit(
+                self._ids.run_id(),
+                mint_child(agent, self._ids.uuid()) if key is None else key,
+                self._ids.session_id(),
+                request.route,
+                self.key,
+                request.task,
+                self.activation,
+                request.agent_id,
+                payload,
+                request.label,
+                request.timeout,
+                request.expects,
+                lane,
+                lane_width,
+                request.index,
+            )
+            end: Future[Completion] = Future()
+            with self._lock:
+                self._ends[admit.run] = end
+            future.add_done_callback(self._receipt_came)
+            asked.append((admit, future))
+        if asked:
+            self.courier.admit(asked)
+        return futures
+
+    def _receipt_came(self, future: Future[Receipt]) -> None:
+        if future.exception() is None and (receipt := future.result()).accepted:
+            with self._lock:
+                self._born[receipt.run_id] = receipt
+
+    # ------------------------------------------------------------------ ends
+
+    def completion(self, run_id: str) -> Future[Completion]:
+        """The future of a child's end."""
+        with self._lock:
+            return self._ends.setdefault(run_id, Future())
+
+    def children(self) -> list[Receipt]:
+        """Accepted children whose ends no program has been given yet, in order of birth."""
+        with self._lock:
+            return [self._born[run] for run in self._born if run in self._ends]
+
+    def adopt(self, completed: Completed) -> None:
+        """A completion that the turn starts with: of a child of an earlier turn."""
+        done = completed.completion
+        with self._lock:
+            self._born.setdefault(
+                completed.run, Receipt("accepted", completed.run, done.child_session_key, done.agent_id)
+            )
+        self.ended(completed)
+
+    def ended(self, completed: Completed) -> None:
+        """A child has ended: take what is large, then tell the program (2)."""
+        if completed.held:
+            self._take(completed)
+            return
+        self._tell(completed, self._value(completed))
+
+    def _value(self, completed: Completed) -> Completion:
+        done = completed.completion
+        if completed.value is None:
+            return done
+        try:
+            value = pickle.loads(completed.value)
+        except Exception as error:  # noqa: BLE001 - a class that this process cannot import, or a broken __setstate__
+            return _without_value(done, f"the returned value cannot be unpickled here: {error!r}", Cause.UNPICKLABLE)
+        return replace(done, result=replace(done.result, value=value))
+
+    def _take(self, completed: Completed) -> None:
+        try:
+            if completed.actor == "pool":
+                ref = self.courier.handle("pool").value.remote(completed.run)
+            else:
+                ref = self.courier.handle(completed.actor, completed.handle).take.remote(completed.run)
+        except ValueError as error:
+            self._tell(completed, _without_value(completed.completion, str(error), Cause.VALUE_LOST))
+            return
+
+        def came(taken: Future[Any]) -> None:
+            done = completed.completion
+            error = taken.exception()
+            if error is not None:
+                done = _without_value(done, f"the process that held it is gone: {error}", Cause.VALUE_LOST)
+            else:
+                done = replace(done, result=replace(done.result, value=taken.result()))
+            self.courier.post(Took(completed.run))
+            self._tell(completed, done)
+
+        def follow(taken: Future[Any]) -> None:
+            if taken.exception() is not None:
+                came(taken)
+            else:  # the pool gives the reference, not the value
+                taken.result()[0].future().add_done_callback(came)
+
+        ref.future().add_done_callback(follow if completed.actor == "pool" else came)
+
+    def _tell(self, completed: Completed, done: Completion) -> None:
+        with self._lock:
+            self._bound.pop(completed.run, None)
+            future = self._ends.setdefault(completed.run, Future())
+        if not future.done():
+            future.set_result(done)
+            if self.on_end is not None:
+                self.on_end(completed.run, future)
+
+    def consume(self, run_ids: Sequence[str]) -> None:
+        """These ends were given to the program."""
+        with self._lock:
+            runs = tuple(run for run in run_ids if self._ends.pop(run, None) is not None)
+            for run in runs:
+                self._born.pop(run, None)
+        if runs:
+            self.courier.post(Consumed(self.receiver, runs))
+
+    # ------------------------------------------------------------------ stop
+
+    def stop(self, key: str = "", run: str = "", *, by: str = "") -> Future[StopReport]:
+        """Stop a subtree; the future gives the report (3)."""
+        stop = self._ids.uuid()
+        future: Future[StopReport] = Future()
+        with self._lock:
+            self._stops[stop] = future
+            self._marks[stop] = (key, run)
+        self.courier.post(StopAsk(stop, key, run, by))
+        return future
+
+    def cascade(self, mark: int, reason: str = "stopped", *, key: str = "", run: str = "") -> None:
+        """Tell bound children: all of them, or those of one session key or run (PROTOCOL.md 6.2)."""
+        with self._lock:
+            bound = list(self._bound.values())
+            born = dict(self._born)
+        for child in bound:
+            receipt = born.get(child.run)
+            if run and child.run != run:
+                continue
+            if key and key != self.key and (receipt is None or receipt.session_key != key):
+                continue
+            try:
+                handle = self.courier.handle(child.actor)
+            except ValueError:
+                continue  # gone already: the registry hears of its death by itself
+            handle.stop.remote(child.run, child.activation, reason, mark)
+
+    # ------------------------------------------------------------------ from the courier
+
+    def hear_verdict(self, verdict: Verdict) -> None:
+        """A stop was marked, or refused."""
+        with self._lock:
+            future = self._stops.get(verdict.run)
+            target = self._marks.pop(verdict.run, None)
+        if future is None or target is None:
+            return
+        if verdict.word == "marked":
+            self.cascade(verdict.mark, key=target[0], run=target[1])
+        else:
+            with self._lock:
+                self._stops.pop(verdict.run, None)
+            future.set_exception(PermissionError("this session does not control that one"))
+
+    def hear(self, message: DownMessage) -> bool:
+        """A downlink message; False if it is not for a requester."""
+        match message:
+            case Completed():
+                self.ended(message)
+            case Bound():
+                if message.handle is not None:
+                    self.courier.handle(message.actor, message.handle)
+                with self._lock:
+                    end = self._ends.get(message.run)
+                    if end is not None and not end.done():
+                        self._bound[message.run] = message
+            case Stopped():
+                with self._lock:
+                    future = self._stops.pop(message.stop, None)
+                if future is not None and not future.done():
+                    future.set_result(message.report)
+            case _:
+                return False
+        return True
+
+    def fail(self, error: Exception) -> None:
+        """Nothing more will come: what programs wait for fails."""
+        with self._lock:
+            waiting: list[Future[Any]] = [*self._ends.values(), *self._stops.values()]
+        for future in waiting:
+            if not future.done():
+                future.set_exception(error)
+
+
+def _without_value(done: Completion, text: str, cause: Cause) -> Completion:
+    """The end with its value lost: the outcome stands, but a program must not take `None` for the value."""
+    kind = "ValueLost" if cause is Cause.VALUE_LOST else "UnpicklableValue"
+    error = ErrorInfo(kind, text, cause=cause.value)
+    return replace(done, result=replace(done.result, status=ResultStatus.ERROR, error=error))

@@ -1,0 +1,187 @@
+"""A session process: one activation at a time, on a thread of its own (PROTOCOL.md 3.4, 4, 6, 7.6, 7.7).
+
+Groups: ``turn`` (1 thread) runs turns; ``control`` (2) posts and returns, never waits; ``life`` (1) stands for the death
+notice. The courier thread talks with the registry.
+
+1. ``start``: fence, then the turn from beginning to end; its outcome, rows, state and the clean check go into the outbox
+   and to the registry as one event.
+2. The verdict empties the outbox; if it names a parent's actor, ``deliver`` is called on it.
+3. ``stop``: the turn is cancelled and told to the children whose handles it holds; its tools' processes are ended.
+4. ``die_if``: descendants, then the process itself.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+import ray
+
+from openclaw_ray.actors.code import Code
+from openclaw_ray.actors.courier_thread import CourierThread
+from openclaw_ray.actors.names import find_actor
+from openclaw_ray.actors.pool import SessionSettings
+from openclaw_ray.actors.session_log import SessionLog
+from openclaw_ray.actors.session_turn import SessionTurn
+from openclaw_ray.agents.descendants import become_subreaper, kill_descendants
+from openclaw_ray.agents.hygiene import Baseline
+from openclaw_ray.agents.run_turn import TurnRunner
+from openclaw_ray.core.protocol.activation import Activation, StartAnswer
+from openclaw_ray.core.protocol.messages import (
+    Completed,
+    DownMessage,
+    Hello,
+    Refused,
+    Report,
+    Spec,
+    Verdict,
+)
+
+__all__ = ["SESSION_GROUPS", "SessionActor"]
+
+SESSION_GROUPS = {"turn": 1, "control": 2, "life": 1}
+
+
+class SessionActor:
+    """One session process of the pool."""
+
+    def __init__(self, settings: SessionSettings, actor_id: str) -> None:
+        self.settings = settings
+        self.actor_id = actor_id
+        become_subreaper()
+        self._forever = threading.Event()
+        self._lock = threading.Lock()
+        self.activation = Activation(actor_id)
+        self.turn: SessionTurn | None = None
+        self.runner = TurnRunner()
+        registry = find_actor(settings.runtime, "registry")
+        self.courier = CourierThread(actor_id, settings.runtime, registry, self, timeout=settings.registry_timeout)
+        self.code = Code(self.courier)
+        self.log = SessionLog(settings.state_dir)
+        context = ray.get_runtime_context()
+        self.courier.post(Hello(actor_id, context.get_node_id(), os.getpid(), context.current_actor))
+        self.courier.start()
+        self.baseline: Baseline | None = None
+
+    # ------------------------------------------------------------------ turn
+
+    @ray.method(concurrency_group="turn")
+    def start(self, epoch: int, spec: Spec) -> None:
+        """Run a turn (1)."""
+        with self._lock:
+            answer = self.activation.start(epoch, spec)
+            if answer is StartAnswer.RUN:
+                turn = self.turn = SessionTurn(self, spec)
+        if answer is StartAnswer.REPEAT:
+            return
+        if answer is not StartAnswer.RUN:
+            self.courier.post(Refused(spec.run, spec.activation, answer.value))
+            return
+        if self.baseline is None:  # taken late, so that Ray's own threads are there already
+            self.baseline = Baseline.take(self.settings.max_growth_mb)
+        turn.run(self.baseline)
+
+    # ------------------------------------------------------------------ control
+
+    @ray.method(concurrency_group="control")
+    def notify(self, receiver: str, incarnation: int, messages: tuple[tuple[int, DownMessage], ...]) -> None:
+        """Downlink messages."""
+        self.courier.arrived(receiver, incarnation, messages)
+
+    @ray.method(concurrency_group="control")
+    def deliver(self, activation: str, completed: Completed) -> None:
+        """A child announces its end itself (PROTOCOL.md 4.4 a, 4.5)."""
+        turn = self.turn
+        if turn is not None and turn.spec.activation == activation and self.courier.announced(completed.run):
+            turn.requester.ended(completed)
+
+    @ray.method(concurrency_group="control")
+    def stop(self, run: str, activation: str, reason: str, mark: int) -> None:
+        """Cancel this activation, or never start it (3)."""
+        with self._lock:
+            here = self.activation.stop(activation, reason, mark)
+            turn = self.turn
+        if here and turn is not None and turn.spec.activation == activation:
+            turn.cancel(reason, mark)
+
+    @ray.method(concurrency_group="control")
+    def die_if(self, run: str) -> None:
+        """End this process if it still runs ``run`` (4)."""
+        if self.activation.dies_for(run):
+            kill_descendants()
+            os._exit(1)
+
+    @ray.method(concurrency_group="control")
+    def report(self) -> Report:
+        """What this process runs and still owes (PROTOCOL.md 7.5)."""
+        with self._lock:
+            return self.activation.report()
+
+    @ray.method(concurrency_group="control")
+    def take(self, run: str) -> Any:
+        """The large value of ``run``; the caller owns what this returns (PROTOCOL.md 4.3).
+
+        Raises:
+            KeyError: it is not here any more.
+        """
+        return self.activation.held[run]
+
+    @ray.method(concurrency_group="turn")
+    def check(self, bundle: str) -> None:
+        """Load a bundle and construct its agents once, before anything is to run (DESIGN.md 7).
+
+        Raises:
+            AgentImportError: it does not load here.
+        """
+        self.code.check(bundle)
+
+    @ray.method(concurrency_group="control")
+    def ping(self) -> dict[str, Any]:
+        """Sign of life: pid and what runs."""
+        spec = self.activation.spec
+        return {"pid": os.getpid(), "run": spec.run if spec else "", "at": time.time()}
+
+    @ray.method(concurrency_group="life")
+    def stand(self) -> None:
+        """Never returns: its failure is the death notice (PROTOCOL.md 7.2)."""
+        self._forever.wait()
+
+    # ------------------------------------------------------------------ from the courier
+
+    def verdict(self, verdict: Verdict) -> None:
+        """The registry's word on an outcome, or on a stop that the turn asked for (2)."""
+        turn = self.turn
+        if verdict.word in ("marked", "refused") and turn is not None:
+            turn.requester.hear_verdict(verdict)
+        with self._lock:
+            self.activation.verdict(verdict.run)
+        to = verdict.deliver
+        if to is None:
+            return
+        completed = Completed(
+            verdict.run, to.completion, to.value, to.held, self.actor_id if to.held else ""
+        )
+        try:
+            handle = self.courier.handle(to.actor, to.handle)
+        except ValueError:
+            return  # the parent's process is gone: the registry hears of it and keeps the completion
+        handle.deliver.remote(to.activation, completed)
+
+    def message(self, receiver: str, message: DownMessage) -> None:
+        """A downlink message for the running turn."""
+        turn = self.turn
+        if turn is not None:
+            turn.hear(message)
+
+    def stale(self) -> None:
+        """The registry wants nothing of this process any more."""
+        kill_descendants()
+        os._exit(0)
+
+    def unavailable(self, error: Exception) -> None:
+        """No answer from the registry for too long: what the turn waits for fails, the turn itself goes on."""
+        turn = self.turn
+        if turn is not None:
+            turn.requester.fail(error)

@@ -1,0 +1,305 @@
+"""One turn in a session process: the `TurnPort` that agents' code sees, and its way from start to outbox.
+
+1. Load the agent, decode the input, write the first visible row, run.
+2. After 5 ms a `Started` goes up, so that the deadline counts from the true start.
+3. While the program waits for children its slot is given back (`Paused`), and asked for again before it goes on.
+4. At the end: tools' processes of a cancelled turn are ended, the clean check is made, and `Settled` carries all of it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from openclaw_ray.actors.payload import unpack
+from openclaw_ray.actors.requester import Requester
+from openclaw_ray.agents.descendants import kill_descendants
+from openclaw_ray.agents.hygiene import Baseline, check
+from openclaw_ray.agents.outcome import failed
+from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.agents.run_turn import Ended
+from openclaw_ray.core.lifecycle import Cause, RunState
+from openclaw_ray.core.protocol.messages import (
+    Cancel,
+    DownMessage,
+    MapDone,
+    Paused,
+    Progress,
+    Resume,
+    Resumed,
+    Row,
+    Rows,
+    Settled,
+    Spec,
+    Started,
+    UsageAdded,
+)
+from openclaw_ray.core.results import Completion, Receipt, StopReport, Usage
+
+if TYPE_CHECKING:
+    from openclaw_ray.actors.session_actor import SessionActor
+
+__all__ = ["SessionTurn"]
+
+STARTED_AFTER = 0.005
+"""Seconds after which a turn says that it runs (PROTOCOL.md 3.4)."""
+PROGRESS_EVERY = 0.1
+"""Seconds between two progress reports; the newest one always goes out."""
+_FLUSH_BYTES = 64 * 1024
+
+
+class SessionTurn:
+    """One activation's turn."""
+
+    def __init__(self, actor: SessionActor, spec: Spec) -> None:
+        self.actor = actor
+        self.spec = spec
+        self.courier = actor.courier
+        self.requester = Requester(self.courier, spec.session_key, spec.activation, spec.activation, spec.agent_id)
+        self._lock = threading.Lock()
+        self._rows: list[Row] = []
+        self._row_bytes = 0
+        self._row_seq = 0
+        self._waits = 0
+        self._resumed: Future[None] | None = None
+        self._cancelled: str | None = None
+        self._on_cancel: list[Callable[[str], None]] = []
+        self._progress: Progress | None = None
+        self._progress_armed = False
+
+    # ------------------------------------------------------------------ the turn's way
+
+    def run(self, baseline: Baseline) -> None:
+        """From start to outbox."""
+        spec, actor = self.spec, self.actor
+        began = time.monotonic()
+        self.courier.alarm("started", STARTED_AFTER, lambda: self._started(began))
+        actor.log.begin(spec.session_id)
+        try:
+            ended = self._program(began)
+        finally:
+            actor.log.end()
+        self.courier.cancel_alarm("started")
+        self.courier.cancel_alarm("progress")
+        if self._cancelled is not None:
+            kill_descendants()
+        clean = check(baseline, actor.runner.loop)
+        if ended.outcome.text is not None:
+            self.append("assistant", ended.outcome.text)
+        if ended.outcome.state is RunState.FAILED and ended.outcome.error is not None:
+            error = ended.outcome.error
+            actor.log.one_line(f"[openclaw_ray] {spec.session_key} failed: {error.type}: {error.message}")
+        with self._lock:
+            last = self._progress
+            self._progress = None
+            rows = tuple(self._rows)
+            self._rows = []
+        settled = Settled(
+            spec.run,
+            spec.activation,
+            ended.outcome,
+            ended.state,
+            rows,
+            clean,
+            ended.yielded,
+            ended.follow_up,
+            ended.runtime,
+        )
+        with actor._lock:
+            if ended.held is not None:
+                actor.activation.held[spec.run] = ended.held
+            actor.activation.settled(settled)
+            actor.turn = None
+        self.courier.close_receiver(spec.activation)
+        self.courier.post(*((last,) if last is not None else ()), settled)
+
+    def _program(self, began: float) -> Ended:
+        spec = self.spec
+        try:
+            agent = self.actor.code.agent(spec.bundle, spec.agent_id)
+            value = unpack(spec.input) if spec.input is not None else None
+        except BaseException as error:  # noqa: BLE001 - whatever loading user code raises is this run's outcome
+            return _not_started(error, began)
+        first = spec.task if spec.kind == "message" else _first_message(spec)
+        if spec.turn == 1:
+            self.append("user", first)
+        for completed in spec.completions:
+            self.requester.adopt(completed)
+        completions = [self.requester.completion(c.run) for c in spec.completions]
+        return self.actor.runner.run(
+            spec, agent, self, input=value, completions=[f.result() for f in completions]
+        )
+
+    def _started(self, began: float) -> None:
+        self.courier.post(Started(self.spec.run, self.spec.activation, time.monotonic() - began))
+
+    # ------------------------------------------------------------------ being told
+
+    def hear(self, message: DownMessage) -> None:
+        """A downlink message for this turn."""
+        match message:
+            case Cancel():
+                if message.activation == self.spec.activation:
+                    self.cancel(message.reason, message.mark)
+            case Resumed():
+                if message.activation == self.spec.activation:
+                    with self._lock:
+                        resumed, self._resumed = self._resumed, None
+                    if resumed is not None and not resumed.done():
+                        resumed.set_result(None)
+            case _:
+                self.requester.hear(message)
+
+    def cancel(self, reason: str, mark: int) -> None:
+        """End the turn: told once to the program, to its tools' processes, and, if it is a stop, to its children."""
+        with self._lock:
+            if self._cancelled is not None:
+                return
+            self._cancelled = reason
+            callbacks, self._on_cancel = self._on_cancel, []
+        self.courier.drop_unsent(self.spec.activation)
+        for callback in callbacks:
+            callback(reason)
+        # a control handler never waits: walking the descendants is left to a thread of its own
+        threading.Thread(target=kill_descendants, name="openclaw-descendants", daemon=True).start()
+        if reason == "stopped":
+            self.requester.cascade(mark)
+
+    # ------------------------------------------------------------------ TurnPort
+
+    def spawn(self, requests: Sequence[SpawnRequest]) -> list[Future[Receipt]]:
+        """See `TurnPort.spawn`."""
+        if self._cancelled is not None:
+            refused: Future[Receipt] = Future()
+            refused.set_result(Receipt("forbidden", error=f"{self.spec.session_key} is being stopped"))
+            return [refused for _ in requests]
+        return self.requester.spawn(requests)
+
+    def completion(self, run_id: str) -> Future[Completion]:
+        """See `TurnPort.completion`."""
+        return self.requester.completion(run_id)
+
+    def children(self) -> list[Receipt]:
+        """See `TurnPort.children`."""
+        return self.requester.children()
+
+    def consume(self, run_ids: Sequence[str]) -> None:
+        """See `TurnPort.consume`."""
+        self.requester.consume(run_ids)
+
+    def pause(self) -> None:
+        """See `TurnPort.pause`."""
+        with self._lock:
+            self._waits += 1
+            first = self._waits == 1
+        if first:
+            self.courier.post(Paused(self.spec.run, self.spec.activation))
+
+    def resume(self) -> Future[None]:
+        """See `TurnPort.resume`."""
+        future: Future[None] = Future()
+        with self._lock:
+            self._waits -= 1
+            last = self._waits == 0
+            if last:
+                self._resumed = future
+        if last:
+            self.courier.post(Resume(self.spec.run, self.spec.activation))
+        else:
+            future.set_result(None)
+        return future
+
+    def stop(self, run_ids: Sequence[str]) -> list[Future[StopReport]]:
+        """See `TurnPort.stop`."""
+        return [self.requester.stop(run=run, by=self.spec.session_key) for run in run_ids]
+
+    def map_done(self, summary: str) -> None:
+        """See `TurnPort.map_done`."""
+        self._row_seq += 1
+        self.courier.post(MapDone(self.spec.activation, f"{self.spec.activation}:{self._row_seq}", summary))
+
+    def progress(self, text: str | None, done: float | None, total: float | None) -> None:
+        """See `TurnPort.progress`."""
+        with self._lock:
+            self._progress = Progress(self.spec.run, self.spec.activation, text, done, total)
+            armed, self._progress_armed = self._progress_armed, True
+        if not armed:
+            self.courier.alarm("progress", PROGRESS_EVERY, self._send_progress)
+
+    def _send_progress(self) -> None:
+        with self._lock:
+            newest, self._progress = self._progress, None
+            self._progress_armed = False
+        if newest is not None:
+            self.courier.post(newest)
+
+    def add_usage(self, usage: Usage) -> None:
+        """See `TurnPort.add_usage`."""
+        self.courier.post(UsageAdded(self.spec.run, self.spec.activation, usage))
+
+    def history(self, limit: int, offset: int) -> Future[list[Row]]:
+        """See `TurnPort.history`."""
+        from openclaw_ray.actors.names import find_actor
+
+        with self._lock:
+            own = list(self._rows)
+        future: Future[list[Row]] = Future()
+        hub = find_actor(self.actor.settings.runtime, "hub")
+        more = max(0, limit + offset - len(own))
+        if not more:
+            future.set_result(own[max(0, len(own) - offset - limit) : len(own) - offset])
+            return future
+        asked = hub.history.remote(self.spec.agent_id, self.spec.session_id, more, 0)
+
+        def came(page: Future[list[Row]]) -> None:
+            error = page.exception()
+            if error is not None:
+                future.set_exception(error)
+                return
+            rows = [*page.result(), *own]
+            future.set_result(rows[max(0, len(rows) - offset - limit) : len(rows) - offset])
+
+        asked.future().add_done_callback(came)
+        return future
+
+    def append(self, role: str, text: str) -> None:
+        """See `TurnPort.append`."""
+        spec = self.spec
+        with self._lock:
+            self._rows.append(Row(spec.session_id, spec.number, self._row_seq, role, text, time.time()))
+            self._row_seq += 1
+            self._row_bytes += len(text)
+            flush: tuple[Row, ...] = ()
+            if self._row_bytes > _FLUSH_BYTES:
+                flush = tuple(self._rows)
+                self._rows, self._row_bytes = [], 0
+        if flush:
+            self.courier.post(Rows(spec.run, spec.activation, flush))
+
+    @property
+    def cancelled(self) -> str | None:
+        """See `TurnPort.cancelled`."""
+        return self._cancelled
+
+    def on_cancel(self, callback: Callable[[str], None]) -> None:
+        """See `TurnPort.on_cancel`."""
+        with self._lock:
+            if self._cancelled is None:
+                self._on_cancel.append(callback)
+                return
+            reason = self._cancelled
+        callback(reason)
+
+
+def _first_message(spec: Spec) -> str:
+    """The first visible message of a spawned session (SPEC.md C 5)."""
+    return f"Sub-agent at depth {spec.depth}, spawned by {spec.requester}.\n\n[Subagent Task]\n{spec.task}"
+
+
+def _not_started(error: BaseException, began: float) -> Ended:
+    """The agent's code or input did not load here: this run fails, the process goes on."""
+    outcome = failed(type(error).__name__, str(error) or repr(error), Cause.START_FAILED)
+    return Ended(outcome, None, None, False, False, time.monotonic() - began)

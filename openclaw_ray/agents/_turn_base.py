@@ -1,0 +1,233 @@
+"""What `Turn` and `SyncTurn` have in common: all that need not wait, and the steps between two waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from openclaw_ray.agents._asking import run_timeout
+from openclaw_ray.agents._joining import Joining, Until
+from openclaw_ray.agents._mapping import TurnMap
+from openclaw_ray.agents._waits import Wait, Watch, nothing
+from openclaw_ray.agents.port import TurnPort
+from openclaw_ray.agents.session_view import SessionView, TurnEvent, session_view, turn_events
+from openclaw_ray.agents.state import load_state
+from openclaw_ray.agents.text import bounded, clean
+from openclaw_ray.core.errors import Cancelled, NothingPending, TurnYielded
+from openclaw_ray.core.lifecycle import RunKind
+from openclaw_ray.core.mapping import MapWindow, OnError
+from openclaw_ray.core.protocol.messages import Row, Spec
+from openclaw_ray.core.results import Completion, Receipt, Usage
+
+__all__ = ["DEFAULT_WIDTH", "TurnBase"]
+
+DEFAULT_WIDTH = 8
+"""Runs at once of a turn's map if no width is given; the children cap may make them fewer."""
+_PROGRESS_LIMIT = 1_000  # characters
+_ROLES = ("user", "assistant", "tool", "system")
+
+
+class TurnBase:
+    """One turn of a session, as its agent sees it (DESIGN.md 7).
+
+    Attributes:
+        kind: what the turn was started for.
+        text: newest message: the task, the operator's message, the note of a wake.
+        input: the Python object given with the task, or `None`.
+        events: all that the turn was started with, oldest first.
+        completions: ends of children that this turn is told of, in order of birth; they count as given to it.
+        session: the session it belongs to.
+        state: a dict of JSON, at most 64 KB, kept from turn to turn. It is committed when the turn returns or
+            yields, not when it fails.
+        run_id: the run.
+        index: position of the item if the run belongs to a map, else `None`.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        port: TurnPort,
+        *,
+        input: Any = None,
+        completions: Iterable[Completion] = (),
+        on_cancel: Callable[[str], None] = nothing,
+    ) -> None:
+        self.kind = RunKind(spec.kind)
+        self.text: str = spec.text
+        self.input: Any = input
+        self.completions: tuple[Completion, ...] = tuple(completions)
+        self.events: tuple[TurnEvent, ...] = turn_events(self.kind, self.text, self.completions)
+        self.session: SessionView = session_view(spec)
+        self.state: dict[str, Any] = load_state(spec.state)
+        self.run_id: str = spec.run
+        self.index: int | None = spec.index
+        self._port = port
+        self._watch = Watch(port)
+        self._reason: str | None = None
+        self._on_cancel = on_cancel
+        self._dismissed: set[str] = set()
+        self._births = {done.run_id: number for number, done in enumerate(self.completions)}
+        port.on_cancel(self._cancel)
+
+    # ------------------------------------------------------------------ for agents
+
+    def yield_(self, message: str | None = None) -> None:
+        """End the turn here and be called again when all children have settled (PROTOCOL.md 5.4).
+
+        Code after it does not run.
+
+        Args:
+            message: text handed up if this turns out to be the run's last turn.
+
+        Raises:
+            TurnYielded: always, unless there is nothing to wait for.
+            NothingPending: no child is unsettled or unconsumed; the turn goes on.
+        """
+        if not self._children():
+            raise NothingPending("turn.yield_()")
+        raise TurnYielded(message)
+
+    def check(self) -> None:
+        """A safe point: the turn ends here if a stop or deadline has reached it.
+
+        Raises:
+            Cancelled: with the reason, ``stopped`` or ``timeout``.
+        """
+        reason = self._cancelled
+        if reason is not None:
+            raise Cancelled(reason)
+
+    def progress(
+        self, text: str | None = None, done: float | None = None, total: float | None = None
+    ) -> None:
+        """Say how far the turn is; coalesced. The last one stands in a timeout's completion, marked partial.
+
+        Args:
+            text: up to 1,000 characters.
+            done, total: counts of anything.
+        """
+        self._port.progress(None if text is None else bounded(str(text), _PROGRESS_LIMIT), done, total)
+
+    def add_usage(
+        self, input_tokens: int | None = None, output_tokens: int | None = None, cost: float | None = None
+    ) -> None:
+        """Add to the usage of the run; summed per subtree. What is not given stays unknown, it is not zero.
+
+        Args:
+            input_tokens, output_tokens: counts.
+            cost: in the currency of the configured prices.
+        """
+        self._port.add_usage(Usage(input_tokens, output_tokens, cost))
+
+    def append(self, role: str, text: str) -> None:
+        """Add a row to the session's transcript.
+
+        Args:
+            role: ``user``, ``assistant``, ``tool`` or ``system``.
+
+        Raises:
+            ValueError: another role.
+        """
+        if role not in _ROLES:
+            raise ValueError(f"a row's role is one of {', '.join(_ROLES)}, not {role!r}")
+        self._port.append(role, clean(text))
+
+    # ------------------------------------------------------------------ for the runner
+
+    @property
+    def _cancelled(self) -> str | None:
+        return self._reason or self._port.cancelled
+
+    def _cancel(self, reason: str) -> None:
+        """The turn is to end; from any thread, any number of times."""
+        if self._reason is None:
+            self._reason = reason
+        self._watch.wake()
+        self._on_cancel(reason)
+
+    # ------------------------------------------------------------------ steps between waits
+
+    def _children(self) -> list[Receipt]:
+        """Children whose ends no program has been given, without those that a join or map has dismissed."""
+        return [child for child in self._port.children() if child.run_id not in self._dismissed]
+
+    def _start_join(self, receipts: Receipt | Iterable[Receipt] | None, until: Until | str) -> Joining:
+        children = self._children()
+        for child in children:
+            self._births.setdefault(child.run_id, len(self._births))
+        if receipts is not None:
+            named = [receipts] if isinstance(receipts, Receipt) else list(receipts)
+            children = sorted(
+                _joinable(named), key=lambda child: self._births.get(child.run_id, len(self._births))
+            )
+        return Joining(self._port, children, Until(until))
+
+    def _end_join(self, joining: Joining) -> list[Completion]:
+        completions = joining.take()
+        self._dismiss(joining.pending)
+        return completions
+
+    def _start_map(
+        self,
+        wait: Wait,
+        agent_id: str,
+        items: Iterable[Any],
+        width: int | None,
+        timeout: float | None,
+        retries: int,
+        on_error: OnError | str,
+    ) -> TurnMap:
+        window = MapWindow(
+            items,
+            DEFAULT_WIDTH if width is None else width,
+            retries=retries,
+            ordered=False,  # a list is given back: nothing is gained by holding results until their turn
+            on_error=on_error,
+        )
+        return TurnMap(
+            self._port,
+            window,
+            agent_id,
+            run_timeout(timeout, "timeout"),
+            wait=wait,
+            elsewhere=self._follow_unsettled,
+            dismiss=self._dismiss,
+        )
+
+    def _follow_unsettled(self) -> Sequence[str]:
+        runs = [child.run_id for child in self._port.children()]
+        unsettled = [run_id for run_id in runs if not self._port.completion(run_id).done()]
+        for run_id in unsettled:
+            self._watch.follow(run_id)
+        return unsettled
+
+    def _dismiss(self, run_ids: Sequence[str]) -> None:
+        """Stop these children; their ends count as consumed when they come, and nobody is told of them."""
+        if not run_ids:
+            return
+        self._dismissed.update(run_ids)
+        self._port.stop(run_ids)
+        for run_id in run_ids:
+            self._port.completion(run_id).add_done_callback(partial(self._discard, run_id))
+
+    def _discard(self, run_id: str, _: object) -> None:
+        self._port.consume([run_id])
+
+
+def plain_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Transcript rows as `turn.history` gives them: dicts of role, text and at (seconds since the epoch)."""
+    return [{"role": row.role, "text": row.text, "at": row.at} for row in rows]
+
+
+def _joinable(receipts: list[Receipt]) -> list[Receipt]:
+    chosen: dict[str, Receipt] = {}
+    for receipt in receipts:
+        if not isinstance(receipt, Receipt):
+            raise TypeError(f"join takes receipts of turn.spawn, not {type(receipt).__name__}")
+        if not receipt.accepted:
+            raise ValueError(
+                f"there is nothing to join: the spawn was answered {receipt.status!r}: {receipt.error}"
+            )
+        chosen[receipt.run_id] = receipt
+    return list(chosen.values())

@@ -1,0 +1,213 @@
+"""Agents' code on its way to other processes: made once, loaded afresh for every activation (DESIGN.md 7).
+
+1. An agent is pickled by Ray's cloudpickle with its defining module by value. Modules of this package, of the
+   standard library and of installed packages go by reference, and so do sibling modules: session processes
+   import those from the bundle's paths.
+2. Its identity is a hash of its module's source and its qualified name. Pickles of one function differ
+   between processes, so they count only where there is no source, and for what a function made inside another
+   has closed over.
+3. Each activation loads the pickle anew. Functions get module globals of their own, and classes are made
+   again, so that one session does not see what another did to them. Modules that were imported by reference
+   are shared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from openclaw_ray.agents._blame import why_not_picklable
+from openclaw_ray.agents._class_memory import ClassMemory
+from openclaw_ray.agents._identity import identity
+from openclaw_ray.agents._origin import is_installed, module_of, origin_of
+from openclaw_ray.agents.info import agent_info
+from openclaw_ray.agents.pickling import dumps
+from openclaw_ray.agents.text import said
+from openclaw_ray.core.errors import AgentImportError, AgentNotPicklable, DuplicateAgent, UnknownAgent
+
+__all__ = ["AgentCode", "Bundle", "LoadedBundle", "import_check", "load_bundle", "make_bundle"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCode:
+    """One agent of a bundle.
+
+    Attributes:
+        id: agent id.
+        hash: its identity, see the module.
+        origin: ``module:qualname (file)``.
+        resumable, spawns, follow_up: see `openclaw_ray.agents.info.AgentInfo`.
+    """
+
+    id: str
+    hash: str
+    origin: str
+    resumable: bool
+    spawns: bool
+    follow_up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What one ``start`` or ``register`` passed.
+
+    Attributes:
+        id: hash of the agents' identities and the paths.
+        agents: sorted by id.
+        paths: folders for the session processes' ``sys.path``, in order.
+        data: what `load_bundle` reads.
+    """
+
+    id: str
+    agents: tuple[AgentCode, ...]
+    paths: tuple[str, ...]
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    module: str
+    file: str | None
+    pickle: bytes
+
+
+class LoadedBundle:
+    """A bundle in a session process; nothing of its code has run yet."""
+
+    def __init__(self, packed: dict[str, tuple[str, str | None, bytes]], paths: tuple[str, ...]) -> None:
+        self._packed = {agent_id: _Packed(*parts) for agent_id, parts in packed.items()}
+        self._paths = paths
+        self._classes = ClassMemory()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The agents' ids, sorted."""
+        return tuple(sorted(self._packed))
+
+    def agent(self, agent_id: str) -> Any:
+        """A fresh agent function or `Agent` class, sharing nothing with those loaded before.
+
+        Puts the bundle's folders at the front of ``sys.path`` (the clean check takes them off again). Inputs
+        with instances of the agent's own classes are to be unpickled after this.
+
+        Raises:
+            UnknownAgent: it is not in the bundle.
+            AgentImportError: its code does not load here; names module, file and what to do.
+        """
+        packed = self._packed.get(agent_id)
+        if packed is None:
+            raise UnknownAgent(agent_id, self.ids)
+        sys.path[:0] = [path for path in self._paths if path not in sys.path]
+        try:
+            with self._classes.made_anew():
+                return pickle.loads(packed.pickle)
+        except (Exception, SystemExit) as exc:
+            detail = f"{type(exc).__name__}: {said(exc, 2_000)}"
+            raise AgentImportError(agent_id, packed.module, packed.file, detail) from exc
+
+    def construct(self, agent_id: str) -> None:
+        """Load an agent and, if it is a class, make it once, as an activation would.
+
+        Raises:
+            AgentImportError: that did not work.
+        """
+        made = self.agent(agent_id)
+        if isinstance(made, type):
+            try:
+                made()
+            except (Exception, SystemExit) as exc:
+                packed = self._packed[agent_id]
+                detail = f"{made.__name__}() raised {type(exc).__name__}: {said(exc, 2_000)}"
+                raise AgentImportError(agent_id, packed.module, packed.file, detail) from exc
+
+
+def make_bundle(agents: Iterable[Any], app_dir: str | None = None) -> Bundle:
+    """Pack agent functions and `Agent` classes.
+
+    Args:
+        agents: the same one twice is one.
+        app_dir: folder of the program that they belong to; put first on the session processes' ``sys.path``.
+
+    Raises:
+        TypeError, ValueError: something is no agent, or its id cannot be one.
+        DuplicateAgent: two agents with one id; names both origins.
+        AgentNotPicklable: names what in it cannot be pickled.
+    """
+    codes: dict[str, AgentCode] = {}
+    packed: dict[str, tuple[str, str | None, bytes]] = {}
+    paths = [] if app_dir is None else [os.path.abspath(app_dir)]
+    given: dict[str, Any] = {}
+    for agent in agents:
+        info = agent_info(agent)
+        if given.setdefault(info.id, agent) is agent and info.id in codes:
+            continue
+        origin = origin_of(agent)
+        data = _pickled(agent, info.id)
+        code = AgentCode(
+            info.id, identity(agent, data), str(origin), info.resumable, info.spawns, info.follow_up
+        )
+        known = codes.setdefault(info.id, code)
+        if known.hash != code.hash:
+            raise DuplicateAgent(info.id, known.origin, code.origin)
+        if known is code:
+            packed[info.id] = (origin.module, origin.file, data)
+            if origin.root is not None and origin.root not in paths:
+                paths.append(origin.root)
+    ordered = tuple(codes[agent_id] for agent_id in sorted(codes))
+    name = repr(([(code.id, code.hash) for code in ordered], paths))
+    return Bundle(
+        id=hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest(),
+        agents=ordered,
+        paths=tuple(paths),
+        data=pickle.dumps({code.id: packed[code.id] for code in ordered}, protocol=5),
+    )
+
+
+def load_bundle(data: bytes, paths: Iterable[str]) -> LoadedBundle:
+    """What a session process keeps of a bundle; runs none of its code."""
+    return LoadedBundle(pickle.loads(data), tuple(paths))
+
+
+def import_check(bundle: Bundle) -> None:
+    """Load every agent of a bundle in this process, and make those that are classes.
+
+    Raises:
+        AgentImportError: for the first that does not work.
+    """
+    loaded = load_bundle(bundle.data, bundle.paths)
+    for agent_id in loaded.ids:
+        loaded.construct(agent_id)
+
+
+# --------------------------------------------------------------------------- inside
+
+
+def _pickled(agent: Any, agent_id: str) -> bytes:
+    from ray import cloudpickle
+
+    with _by_value(module_of(agent), cloudpickle):
+        try:
+            return dumps(agent)
+        except Exception as exc:
+            raise AgentNotPicklable(agent_id, why_not_picklable(agent, exc, dumps)) from exc
+
+
+@contextlib.contextmanager
+def _by_value(module: ModuleType | None, cloudpickle: Any) -> Iterator[None]:
+    if module is None or module.__name__ == "__main__" or is_installed(module):
+        yield  # by value anyway, or on every node
+        return
+    registered = module.__name__ in cloudpickle.list_registry_pickle_by_value()
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        if not registered:  # it was the host's wish, and stays
+            cloudpickle.unregister_pickle_by_value(module)

@@ -1,0 +1,73 @@
+"""``@agent``: a function becomes an agent, and stays the function that it was."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from openclaw_ray.agents.info import MARK, AgentInfo, checked_id
+
+__all__ = ["agent"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@overload
+def agent(function: F, /) -> F: ...
+
+
+@overload
+def agent(
+    *, id: str | None = None, resumable: bool = False, spawns: bool = True, follow_up: bool = False
+) -> Callable[[F], F]: ...
+
+
+def agent(
+    function: F | None = None,
+    /,
+    *,
+    id: str | None = None,
+    resumable: bool = False,
+    spawns: bool = True,
+    follow_up: bool = False,
+) -> F | Callable[[F], F]:
+    """Make a function an agent; usable with and without parentheses (DESIGN.md 7).
+
+    The function takes one argument: a `Turn` if it is ``async``, else a `SyncTurn`. It is returned unchanged,
+    so tests may call it with a turn of their own.
+
+    Args:
+        id: the agent's id; the function's name in lower case if not given.
+        resumable: see `AgentInfo`; so are ``spawns`` and ``follow_up``.
+
+    Raises:
+        TypeError: not a function that can be called with a turn and returns its outcome.
+        ValueError: the id cannot be one.
+    """
+
+    def mark(function: F) -> F:
+        _check_shape(function)
+        name = function.__name__.lower() if id is None else id
+        setattr(function, MARK, AgentInfo(checked_id(name), resumable, spawns, follow_up))
+        return function
+
+    return mark if function is None else mark(function)
+
+
+def _check_shape(function: Any) -> None:
+    if isinstance(function, type):
+        raise TypeError(f"@agent is for functions; a class such as {function.__name__} subclasses Agent")
+    if not inspect.isfunction(function):
+        raise TypeError(
+            f"@agent is for functions (def or async def), not for {type(function).__name__} objects"
+        )
+    plain = inspect.unwrap(function)
+    if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
+        raise TypeError(f"{function.__qualname__} is a generator; an agent returns its outcome")
+    try:
+        inspect.signature(function).bind(object())
+    except TypeError as exc:
+        raise TypeError(
+            f"{function.__qualname__} cannot be called with one argument, the turn: {exc}"
+        ) from None

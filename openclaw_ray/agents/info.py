@@ -1,0 +1,76 @@
+"""What the runtime knows of an agent without running it, and where it is written down."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["MARK", "AgentInfo", "agent_info", "checked_id", "is_async"]
+
+MARK = "__openclaw_agent__"
+"""The attribute of an agent function that holds its `AgentInfo`."""
+
+_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentInfo:
+    """What an agent says of itself (DESIGN.md 7).
+
+    Attributes:
+        id: ``[a-z0-9][a-z0-9_-]{0,63}``.
+        resumable: an interrupted run may be given one synthetic message after a restart (DESIGN.md 10).
+        spawns: it may have children; one that may not is placed more freely (PROTOCOL.md 3.3).
+        follow_up: it wants a further turn when children that outlived its turn have settled (PROTOCOL.md 5.3)
+    """
+
+    id: str
+    resumable: bool = False
+    spawns: bool = True
+    follow_up: bool = False
+
+
+def checked_id(name: str) -> str:
+    """``name`` if it can be an agent id.
+
+    Raises:
+        ValueError: it cannot; the text says what can.
+    """
+    if not isinstance(name, str) or not _ID.fullmatch(name):
+        raise ValueError(
+            f"{name!r} cannot be an agent id: 1 to 64 of a-z, 0-9, _ and -, "
+            "the first of them a letter or digit; give one by id=…"
+        )
+    return name
+
+
+def agent_info(agent: Any) -> AgentInfo:
+    """The `AgentInfo` of an agent function or `Agent` class.
+
+    Raises:
+        TypeError: it is neither; the text says what to do.
+        ValueError: its id cannot be one.
+    """
+    from openclaw_ray.agents.agent import Agent
+
+    if isinstance(agent, type) and issubclass(agent, Agent):
+        if agent is Agent:
+            raise TypeError("Agent itself is no agent; pass a subclass that has on_turn")
+        return AgentInfo(
+            checked_id(agent.id), bool(agent.resumable), bool(agent.spawns), bool(agent.follow_up)
+        )
+    if isinstance(agent, Agent):
+        kind = type(agent).__name__
+        raise TypeError(f"pass the class {kind}, not an instance: each activation makes its own")
+    info = getattr(agent, MARK, None)
+    if isinstance(info, AgentInfo):
+        return info
+    name = getattr(agent, "__qualname__", None) or repr(agent)[:100]
+    raise TypeError(f"{name} is no agent: decorate the function with @agent, or subclass Agent")
+
+
+def is_async(function: Any) -> bool:
+    """True if calling it gives a coroutine, a decorator that keeps ``__wrapped__`` seen through."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(inspect.unwrap(function))

@@ -1,0 +1,80 @@
+"""What a turn sees of its own session, and of what made it start."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from openclaw_ray.core.lifecycle import RunKind
+from openclaw_ray.core.protocol.messages import Spec
+from openclaw_ray.core.results import Completion
+
+__all__ = ["SessionView", "TurnEvent", "session_view", "turn_events"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """The session that a turn belongs to (DESIGN.md 7).
+
+    Attributes:
+        key: session key.
+        session_id: names the transcript; a reset session keeps its key and gets a new one.
+        agent_id: which agent it runs.
+        depth: spawn depth; a root is 0.
+        role: ``main``, ``orchestrator`` or ``leaf`` (SPEC.md E1).
+        label: display title, or `None`.
+        cwd: working directory of its process.
+        requester_key: who hears of its end; empty for a top-level session.
+        attachments: paths of the files that came with the task.
+    """
+
+    key: str
+    session_id: str
+    agent_id: str
+    depth: int
+    role: str
+    label: str | None
+    cwd: str
+    requester_key: str
+    attachments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEvent:
+    """One of the things that a turn was started with, oldest first (PROTOCOL.md 5.1).
+
+    Attributes:
+        kind: `RunKind`; ``completion`` for a child's end.
+        text: the task, the message, or the child's text, which is data and never instruction.
+        completion: the child's end, for ``completion``.
+    """
+
+    kind: RunKind
+    text: str
+    completion: Completion | None = None
+
+
+def session_view(spec: Spec) -> SessionView:
+    """The view of the session that ``spec`` starts."""
+    try:
+        cwd = os.getcwd()
+    except OSError:  # it was deleted under us
+        cwd = ""
+    return SessionView(
+        key=spec.session_key,
+        session_id=spec.session_id,
+        agent_id=spec.agent_id,
+        depth=spec.depth,
+        role=spec.role,
+        label=spec.label,
+        cwd=cwd,
+        requester_key=spec.requester,
+    )
+
+
+def turn_events(kind: RunKind, text: str, completions: tuple[Completion, ...]) -> tuple[TurnEvent, ...]:
+    """Children's ends, then the message if the turn was started with one."""
+    ends = tuple(TurnEvent(RunKind.COMPLETION, done.text, done) for done in completions)
+    if kind in (RunKind.WAKE, RunKind.COMPLETION) and ends:
+        return ends
+    return (*ends, TurnEvent(kind, text))

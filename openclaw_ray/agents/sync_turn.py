@@ -1,0 +1,150 @@
+"""`SyncTurn`: the turn of an agent that is a plain function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from openclaw_ray.agents._asking import MISSING, accepted, spawn_request
+from openclaw_ray.agents._joining import Until
+from openclaw_ray.agents._turn_base import TurnBase, plain_rows
+from openclaw_ray.agents._waits import Deadline, SyncWait, nothing
+from openclaw_ray.core.mapping import OnError
+from openclaw_ray.core.results import Completion, Receipt, Result
+
+__all__ = ["SyncTurn"]
+
+T = TypeVar("T")
+
+
+class SyncTurn(TurnBase):
+    """A turn whose calls block the thread of the agent; the same names as in `Turn`, without ``await``.
+
+    Every call that waits raises `Cancelled` as soon as a stop or deadline reaches the turn. Code that runs
+    for long between such calls asks by `check`.
+    """
+
+    def spawn(
+        self,
+        task: str = "",
+        *,
+        agent_id: str | None = None,
+        agent: str | None = None,
+        input: Any = MISSING,
+        label: str | None = None,
+        run_timeout_seconds: float | None = None,
+        expects_completion_message: bool = True,
+    ) -> Receipt:
+        """Ask for a child session; see `Turn.spawn`."""
+        request = spawn_request(
+            task,
+            agent_id=agent_id,
+            agent=agent,
+            input=input,
+            label=label,
+            run_timeout_seconds=run_timeout_seconds,
+            expects_completion_message=expects_completion_message,
+        )
+        self.check()
+        return accepted(self._result_of(self._port.spawn([request])[0]))
+
+    def join(
+        self,
+        receipts: Receipt | Iterable[Receipt] | None = None,
+        until: Until | str = Until.ALL,
+        timeout: float | None = None,
+    ) -> list[Completion]:
+        """Wait for children and consume their ends; see `Turn.join`."""
+        deadline = Deadline(timeout)
+        joining = self._start_join(receipts, until)
+        self.check()
+        if not joining.satisfied:
+            wait = SyncWait()
+            self._watch.open(wait, joining.ended)
+            try:
+                for run_id in joining.pending:
+                    self._watch.follow(run_id)
+                wait.drain()
+                if not joining.satisfied and not deadline.passed:
+                    self._pause(lambda: _wait_until(self.check, wait, deadline, lambda: joining.satisfied))
+            finally:
+                self._watch.close(wait)
+        if not joining.satisfied:
+            raise joining.timed_out(deadline.seconds or 0.0)
+        return self._end_join(joining)
+
+    def map(
+        self,
+        agent_id: str,
+        items: Iterable[Any],
+        width: int | None = None,
+        timeout: float | None = None,
+        *,
+        retries: int = 0,
+        on_error: OnError | str = OnError.COLLECT,
+    ) -> list[Result[Any]]:
+        """Run one child per item and give their results in the order of the items; see `Turn.map`."""
+        wait = SyncWait()
+        job = self._start_map(wait, agent_id, items, width, timeout, retries, on_error)
+        self.check()
+        self._watch.open(wait, job.ended_elsewhere)
+
+        def work() -> None:
+            self.check()
+            while not job.step():
+                wait.wait(job.patience)
+                self.check()
+
+        try:
+            # nothing to wait for if there are no items, or none that can be asked for
+            if not job.step():
+                self._pause(work)
+            return job.finish()
+        except BaseException:
+            if self._cancelled is None:
+                job.abandon()
+            raise
+        finally:
+            self._watch.close(wait)
+
+    def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
+        """Rows of the session's transcript; see `Turn.history`."""
+        self.check()
+        rows = self._result_of(self._port.history(limit, offset))
+        return plain_rows(rows)
+
+    # ------------------------------------------------------------------ waiting
+
+    def _result_of(self, future: Future[T]) -> T:
+        if not future.done():
+            wait = SyncWait()
+            self._watch.open(wait)
+            try:
+                self.check()
+                future.add_done_callback(lambda _: wait.put(nothing))
+                wait.wait(None)
+            finally:
+                self._watch.close(wait)
+            if not future.done():
+                self.check()
+        return future.result()
+
+    def _pause(self, work: Callable[[], None]) -> None:
+        """Give the slot back while ``work`` waits; have one again after it, unless the turn is to end."""
+        self._port.pause()
+        try:
+            work()
+        finally:
+            if self._cancelled is None:
+                self._result_of(self._port.resume())
+
+
+def _wait_until(
+    check: Callable[[], None], wait: SyncWait, deadline: Deadline, satisfied: Callable[[], bool]
+) -> None:
+    while True:
+        check()
+        if satisfied() or deadline.passed:
+            return
+        wait.wait(deadline.left())

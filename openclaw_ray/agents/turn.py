@@ -1,0 +1,200 @@
+"""`Turn`: the turn of an agent that is a coroutine function."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from openclaw_ray.agents._asking import MISSING, accepted, spawn_request
+from openclaw_ray.agents._joining import Until
+from openclaw_ray.agents._turn_base import TurnBase, plain_rows
+from openclaw_ray.agents._waits import AsyncWait, Deadline, nothing
+from openclaw_ray.core.mapping import OnError
+from openclaw_ray.core.results import Completion, Receipt, Result
+
+__all__ = ["Turn"]
+
+T = TypeVar("T")
+
+
+class Turn(TurnBase):
+    """A turn whose calls are awaited. A stop or deadline cancels the agent's task (`asyncio.CancelledError`).
+
+    Calls may run side by side (`asyncio.gather`), and may be given up by the agent itself
+    (`asyncio.timeout`): a join that is given up leaves its children alone, a map stops its own.
+    """
+
+    async def spawn(
+        self,
+        task: str = "",
+        *,
+        agent_id: str | None = None,
+        agent: str | None = None,
+        input: Any = MISSING,
+        label: str | None = None,
+        run_timeout_seconds: float | None = None,
+        expects_completion_message: bool = True,
+    ) -> Receipt:
+        """Ask for a child session; returns as soon as it is admitted, before it runs (SPEC.md B1).
+
+        Args:
+            task: what to do, at most 1 MB of UTF-8. If empty, a short repr of the input stands for it.
+            agent_id: which agent; this session's own if not given. ``agent`` is another name for it.
+            input: any Python object that can be pickled, or an ``ObjectRef``; the child's ``turn.input``.
+            label: display title, at most 512 characters.
+            run_timeout_seconds: from the first start to the deadline; 0 is none, the default is configured.
+            expects_completion_message: False if nobody is to be told of its end.
+
+        Raises:
+            SpawnForbidden: a policy refused it; ``receipt`` names limit, value and configuration path.
+            SpawnError: it cannot be done as asked.
+            InvalidItem: an empty task and no input.
+            TaskTooLarge: pass the data as input.
+            Cancelled: the turn is to end.
+        """
+        request = spawn_request(
+            task,
+            agent_id=agent_id,
+            agent=agent,
+            input=input,
+            label=label,
+            run_timeout_seconds=run_timeout_seconds,
+            expects_completion_message=expects_completion_message,
+        )
+        self.check()
+        return accepted(await self._result_of(self._port.spawn([request])[0]))
+
+    async def join(
+        self,
+        receipts: Receipt | Iterable[Receipt] | None = None,
+        until: Until | str = Until.ALL,
+        timeout: float | None = None,
+    ) -> list[Completion]:
+        """Wait for children and consume their ends; no further turn is started for them.
+
+        The slot is free while it waits; it goes on after this turn has one again (PROTOCOL.md 5.4).
+
+        Args:
+            receipts: of whom; all children whose ends were not consumed yet if not given.
+            until: ``all``, or ``first``: the first to settle is returned alone, the others are stopped, and
+                their ends are consumed unseen, when they come.
+            timeout: seconds to wait here; the children's own timeouts are another matter.
+
+        Returns:
+            Completions in order of birth; empty if there are no children.
+
+        Raises:
+            JoinTimeout: names the session keys of those not settled. Nothing was consumed or stopped.
+            Cancelled: the turn is to end.
+        """
+        deadline = Deadline(timeout)
+        joining = self._start_join(receipts, until)
+        self.check()
+        if not joining.satisfied:
+            wait = AsyncWait()
+            self._watch.open(wait, joining.ended)
+            try:
+                for run_id in joining.pending:
+                    self._watch.follow(run_id)
+                wait.drain()
+                if not joining.satisfied and not deadline.passed:
+                    async with self._paused():
+                        await _wait_until(self.check, wait, deadline, lambda: joining.satisfied)
+            finally:
+                self._watch.close(wait)
+        if not joining.satisfied:
+            raise joining.timed_out(deadline.seconds or 0.0)
+        return self._end_join(joining)
+
+    async def map(
+        self,
+        agent_id: str,
+        items: Iterable[Any],
+        width: int | None = None,
+        timeout: float | None = None,
+        *,
+        retries: int = 0,
+        on_error: OnError | str = OnError.COLLECT,
+    ) -> list[Result[Any]]:
+        """Run one child per item and give their results in the order of the items (PROTOCOL.md 4.6).
+
+        A refusal by ``maxChildrenPerAgent`` is waited out. Whatever else goes wrong with an item is the
+        result in its place: a refusal, an empty or too large item, a run that failed, timed out or was lost.
+
+        Args:
+            agent_id: who runs the items.
+            items: `str` items are task texts, others the child's ``turn.input``. Pulled as there is room.
+            width: most children of this map at once; 8 if not given.
+            timeout: each run's own timeout in seconds; 0 is none, not given is what is configured.
+            retries: further runs of an item that failed, timed out or was lost.
+            on_error: ``collect``, or ``raise``: the first item without success stops the others.
+
+        Raises:
+            RunError: with ``on_error="raise"``.
+            Cancelled: the turn is to end.
+            Exception: what ``items`` raised; the children that run are stopped.
+        """
+        wait = AsyncWait()
+        job = self._start_map(wait, agent_id, items, width, timeout, retries, on_error)
+        self.check()
+        self._watch.open(wait, job.ended_elsewhere)
+        try:
+            # nothing to wait for if there are no items, or none that can be asked for
+            if not job.step():
+                async with self._paused():
+                    self.check()
+                    while not job.step():
+                        await wait.wait(job.patience)
+                        self.check()
+            return job.finish()
+        except BaseException:
+            if self._cancelled is None:
+                job.abandon()
+            raise
+        finally:
+            self._watch.close(wait)
+
+    async def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
+        """Rows of the session's transcript, newest last: dicts of ``role``, ``text`` and ``at``.
+
+        ``at`` is in seconds since the epoch.
+
+        Args:
+            limit: most rows.
+            offset: rows to skip, counted from the newest.
+        """
+        self.check()
+        rows = await self._result_of(self._port.history(limit, offset))
+        return plain_rows(rows)
+
+    # ------------------------------------------------------------------ waiting
+
+    async def _result_of(self, future: Future[T]) -> T:
+        # not asyncio.wrap_future: giving up the wait would cancel what others wait for, too
+        if not future.done():
+            wait = AsyncWait()
+            future.add_done_callback(lambda _: wait.put(nothing))
+            await wait.wait(None)
+        return future.result()
+
+    @contextlib.asynccontextmanager
+    async def _paused(self) -> AsyncIterator[None]:
+        """Give the slot back inside; have one again before going on, unless the turn is to end."""
+        self._port.pause()
+        try:
+            yield
+        finally:
+            if self._cancelled is None:
+                await self._result_of(self._port.resume())
+
+
+async def _wait_until(
+    check: Callable[[], None], wait: AsyncWait, deadline: Deadline, satisfied: Callable[[], bool]
+) -> None:
+    while True:
+        check()
+        if satisfied() or deadline.passed:
+            return
+        await wait.wait(deadline.left())

@@ -1,0 +1,104 @@
+"""A client's side: its courier, its one long poll, and its root's children (PROTOCOL.md 2.1, 2.5).
+
+1. `Client.open` joins; the root is there when the step with `Join` was answered.
+2. One poll is always out: it brings downlink messages and is the sign of life. A hub that is away is asked again.
+3. `Client.close` says `Bye`, which stops what is un-ended under the root, and ends both threads.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from typing import Any
+
+from openclaw_ray.actors.courier_thread import CourierThread
+from openclaw_ray.actors.names import find_actor
+from openclaw_ray.actors.requester import Requester
+from openclaw_ray.core.errors import RuntimeClosed
+from openclaw_ray.core.ids import RandomIds
+from openclaw_ray.core.keys import driver_key
+from openclaw_ray.core.protocol.messages import Bye, DownMessage, Join, Verdict
+
+__all__ = ["Client"]
+
+_POLL_MARGIN = 10.0
+
+
+class Client:
+    """One process's membership in a runtime."""
+
+    def __init__(self, runtime: str, default_agent: str, *, lease: float, timeout: float) -> None:
+        ids = RandomIds()
+        self.id = f"client-{ids.uuid()}"
+        self.runtime = runtime
+        self.root_key = driver_key(default_agent, ids.uuid())
+        self._lease = lease
+        self.courier = CourierThread(self.id, runtime, find_actor(runtime, "registry"), self, timeout=timeout)
+        self.requester = Requester(self.courier, self.root_key, self.id, "", default_agent)
+        self._closing = threading.Event()
+        self._poll = threading.Thread(target=self._poll_on, name="openclaw-poll", daemon=True)
+        self._default_agent = default_agent
+
+    def open(self, *, leased: bool, on_lost: str) -> None:
+        """Join (1)."""
+        self.courier.post(
+            Join(self.id, self.root_key, self._default_agent, leased, on_lost, socket.gethostname(), os.getpid())
+        )
+        self.courier.start()
+        self._poll.start()
+
+    def close(self, *, say: bool, timeout: float = 5.0) -> None:
+        """Leave (3); without ``say`` the runtime is known to be gone."""
+        if say and not self._closing.is_set():
+            self.courier.post(Bye(self.id))
+            self.courier.drain(timeout)
+        self._closing.set()
+        self.courier.close()
+        self.courier.join(timeout)
+        self.requester.fail(RuntimeClosed(self.runtime))
+
+    # ------------------------------------------------------------------ from the courier
+
+    def verdict(self, verdict: Verdict) -> None:
+        """The word on a stop."""
+        self.requester.hear_verdict(verdict)
+
+    def message(self, receiver: str, message: DownMessage) -> None:
+        """A downlink message."""
+        self.requester.hear(message)
+
+    def stale(self) -> None:
+        """The runtime has given this client up: its lease ran out, or the runtime was started anew."""
+        self._closing.set()
+        self.requester.fail(RuntimeClosed(self.runtime))
+
+    def unavailable(self, error: Exception) -> None:
+        """No answer from the registry for too long."""
+        self.requester.fail(error)
+
+    # ------------------------------------------------------------------ the poll
+
+    def _poll_on(self) -> None:
+        import ray
+        from ray.exceptions import RayError
+
+        hub: Any = None
+        wait = self._lease / 3
+        while not self._closing.is_set():
+            try:
+                if hub is None:
+                    hub = find_actor(self.runtime, "hub")
+                incarnation, cursor = self.courier.cursor(self.id)
+                came = ray.get(hub.poll.remote(self.id, incarnation, cursor, wait), timeout=wait + _POLL_MARGIN)
+            except (RayError, ValueError):
+                hub = None
+                self._closing.wait(0.1)
+                continue
+            except Exception:  # Ray is being shut down under us: nothing more can come
+                if not ray.is_initialized() or self._closing.is_set():
+                    return
+                raise
+            incarnation, messages = came
+            if messages:
+                self.courier.arrived(self.id, incarnation, messages)

@@ -1,0 +1,83 @@
+"""Being a good guest on Ray: use the one that is there, start one only if there is none, leave it as it was found
+(DESIGN.md 5)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from dataclasses import dataclass
+
+from openclaw_ray.core.errors import RayClientUnsupported, RayUnreachable
+
+__all__ = ["Guest", "attach"]
+
+_REACH_WITHIN = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """How this process came to Ray. ``own`` is True if `attach` called ``ray.init`` and `leave` is to undo it."""
+
+    own: bool
+    address: str
+
+    def leave(self) -> None:
+        """Shut down, or disconnect from, a Ray that `attach` started or connected to."""
+        import ray
+
+        if self.own and ray.is_initialized():
+            ray.shutdown()
+
+
+def attach() -> Guest:
+    """Have Ray initialised: the host's if it is, else by ``RAY_ADDRESS``, else an embedded local one.
+
+    Raises:
+        RayClientUnsupported: ``RAY_ADDRESS`` is a ``ray://`` address.
+        RayUnreachable: there is no Ray at the address, or it could not be started.
+    """
+    import ray
+
+    if ray.is_initialized():
+        if _is_ray_client():
+            raise RayClientUnsupported("ray://")
+        return Guest(False, _gcs_address())
+    address = os.environ.get("RAY_ADDRESS", "")
+    if address.startswith("ray://"):
+        raise RayClientUnsupported(address)
+    _probe(address)
+    try:
+        ray.init(
+            address=address or "local",
+            include_dashboard=None if address else False,
+            logging_level=logging.ERROR,
+            log_to_driver=True,
+        )
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        raise RayUnreachable(address or "local", str(error)) from error
+    return Guest(True, _gcs_address())
+
+
+def _probe(address: str) -> None:
+    """Fail soon if nobody listens: Ray itself tries for a long time."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        return  # "", "auto" and "local" answer at once
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_WITHIN).close()
+    except OSError as error:
+        raise RayUnreachable(address, str(error)) from error
+
+
+def _is_ray_client() -> bool:
+    from ray._private.client_mode_hook import is_client_mode_enabled
+    from ray.util.client import ray as client
+
+    return bool(is_client_mode_enabled and client.is_connected())  # type: ignore[no-untyped-call]
+
+
+def _gcs_address() -> str:
+    import ray
+
+    return str(ray.get_runtime_context().gcs_address)

@@ -1,0 +1,149 @@
+"""A map under a client's root: `MapWindow` driven by one thread that waits for receipts and ends (PROTOCOL.md 4.6).
+
+1. Items are pulled as there is room; results are handed out in order, or as they come.
+2. An end is consumed with the step after it was handed to the window, so memory stays flat however long the map is.
+3. Leaving early, by an exception or by closing the iterator, stops what is un-ended.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+from openclaw_ray.actors.requester import Requester
+from openclaw_ray.agents._asking import item_request
+from openclaw_ray.core.errors import InvalidItem, OpenClawRayError, TaskTooLarge
+from openclaw_ray.core.mapping import MapWindow, OnError, Ticket
+from openclaw_ray.core.protocol.messages import MapDone
+from openclaw_ray.core.results import Completion, Receipt, Result
+
+__all__ = ["root_map"]
+
+_Happening = tuple[str, Any, Future[Any]]
+
+
+def root_map(
+    requester: Requester,
+    agent_id: str,
+    items: Iterable[Any],
+    *,
+    map_id: str,
+    width: int,
+    timeout: float | None,
+    retries: int,
+    ordered: bool,
+    on_error: OnError,
+) -> Iterator[Result[Any]]:
+    """Results of ``agent_id`` over ``items``.
+
+    Raises:
+        RunError: with ``on_error="raise"``, for the first item without success; the others are stopped.
+        RuntimeClosed, RuntimeUnavailable: the runtime went away.
+    """
+    # one queued run a slot: an actor that becomes free finds its next run without asking us
+    window = MapWindow(items, width, retries=retries, ordered=ordered, ahead=width, on_error=on_error)
+    job = _Job(requester, window, agent_id, timeout, f"map:{map_id}", width)
+    over = False
+    count = 0
+    try:
+        while True:
+            for result in window.results():
+                count += 1
+                yield result
+            job.admit()
+            failure = window.failure
+            if failure is not None:
+                failure.raise_for_status()
+            if window.done:
+                break
+            ready = window.results()
+            if not ready:
+                job.wait()
+            for result in ready:
+                count += 1
+                yield result
+        over = True
+    finally:
+        job.close(stop=not over)
+        requester.courier.post(MapDone(requester.receiver, map_id, f"map of {agent_id}: {count} items handed out"))
+
+
+class _Job:
+    """The happenings of one map, taken one after the other by the thread that iterates."""
+
+    def __init__(
+        self, requester: Requester, window: MapWindow, agent_id: str, timeout: float | None, lane: str, width: int
+    ) -> None:
+        self._requester = requester
+        self._window = window
+        self._agent_id = agent_id
+        self._timeout = timeout
+        self._lane = lane
+        self._width = width
+        self._happenings: queue.SimpleQueue[_Happening] = queue.SimpleQueue()
+        self._asked = 0
+
+    def admit(self) -> None:
+        """Ask for what the window has room for."""
+        while tickets := self._window.admit():
+            requests, asked = [], []
+            for ticket in tickets:
+                try:
+                    requests.append(item_request(self._agent_id, ticket.item, ticket.index, self._timeout))
+                    asked.append(ticket)
+                except (InvalidItem, TaskTooLarge) as error:
+                    self._window.reject(ticket, error)
+            futures = self._requester.spawn(requests, lane=self._lane, lane_width=self._width)
+            for ticket, future in zip(asked, futures, strict=True):
+                self._asked += 1
+                future.add_done_callback(lambda f, t=ticket: self._happenings.put(("receipt", t, f)))  # type: ignore[misc]
+
+    def wait(self) -> None:
+        """Take the next happening, and all that came with it."""
+        self._take(self._happenings.get())
+        while not self._happenings.empty():
+            self._take(self._happenings.get())
+
+    def _take(self, happening: _Happening) -> None:
+        kind, subject, future = happening
+        error = future.exception()
+        if kind == "receipt":
+            self._asked -= 1
+            self._receipt(subject, future, error)
+            return
+        if error is not None:
+            raise error
+        done: Completion = future.result()
+        self._requester.consume((subject,))
+        self._window.settled(subject, done.result)
+
+    def _receipt(self, ticket: Ticket, future: Future[Receipt], error: BaseException | None) -> None:
+        if error is not None:
+            if isinstance(error, OpenClawRayError):
+                raise error
+            self._window.reject(ticket, InvalidItem(ticket.index, f"it cannot be pickled: {error}"))
+            return
+        receipt = future.result()
+        self._window.receipt(ticket, receipt)
+        if receipt.accepted:
+            run = receipt.run_id
+            end = self._requester.completion(run)
+            end.add_done_callback(lambda f, r=run: self._happenings.put(("end", r, f)))  # type: ignore[misc]
+
+    def close(self, *, stop: bool) -> None:
+        """Stop what is un-ended, what is still being asked for included (3)."""
+        if not stop:
+            return
+        self._window.stop()
+        stops = []
+        while self._asked:
+            try:
+                self._take(self._happenings.get(timeout=5.0))
+            except (queue.Empty, OpenClawRayError):
+                break
+        for run in self._window.take_stops():
+            stops.append((run, self._requester.stop(run=run)))
+        for run, _ in stops:
+            self._requester.consume((run,))

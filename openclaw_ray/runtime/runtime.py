@@ -1,0 +1,577 @@
+"""`Runtime`: what programs hold (DESIGN.md 7). One per runtime and process; safe for threads; closes with ``with``."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import TimeoutError as FutureTimeout
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from openclaw_ray.agents._asking import MISSING, accepted, spawn_request
+from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.core.errors import (
+    AskTimeout,
+    JoinTimeout,
+    PickleRefused,
+    RuntimeClosed,
+    RuntimeInUse,
+    RuntimeNotFound,
+    UnknownAgent,
+)
+from openclaw_ray.core.events import Event
+from openclaw_ray.core.keys import main_key, normalise_agent_id, normalise_key
+from openclaw_ray.core.mapping import OnError
+from openclaw_ray.core.protocol.messages import Row
+from openclaw_ray.core.results import Receipt, Result, StopReport
+from openclaw_ray.runtime.client import Client
+from openclaw_ray.runtime.root_map import root_map
+from openclaw_ray.runtime.stats import RuntimeStats, memory_of
+
+if TYPE_CHECKING:
+    from openclaw_ray.config import Config
+    from openclaw_ray.core.limits import RuntimeLimits
+    from openclaw_ray.runtime.cluster import Guest
+    from openclaw_ray.runtime.starting import Engine
+
+__all__ = ["Runtime"]
+
+_QUERY_WITHIN = 30.0
+_PAGE = 1_000
+
+
+class Runtime:
+    """A running tree of agent sessions, as one client of it sees it. Made by `start` or `connect`."""
+
+    def __init__(
+        self, client: Client, guest: Guest, engine: Engine | None, config: Config, limits: RuntimeLimits, pool_max: int
+    ) -> None:
+        self._client = client
+        self._guest = guest
+        self._engine = engine
+        self._config = config
+        self._limits = limits
+        self._pool_max = pool_max
+        self._closed = False
+        self._peak = 0
+        self._width = max(1, min(2 * _cpus(), pool_max))
+
+    # ------------------------------------------------------------------ opening
+
+    @classmethod
+    def start(
+        cls,
+        config: Config | str | Path | Mapping[str, Any] | None = None,
+        agents: Iterable[Any] = (),
+        name: str | None = None,
+        state_dir: str | Path | None = None,
+        if_exists: Literal["error", "connect"] = "error",
+        recover: bool = False,
+        runtime_env: dict[str, Any] | None = None,
+        *,
+        app_dir: str | Path | None = None,
+        on_client_lost: Literal["stop", "keep"] = "stop",
+    ) -> Runtime:
+        """Start a runtime that this process owns: everything ends with `close`, or with the process.
+
+        Ray is used as it is found: the host's if it is initialised, else ``RAY_ADDRESS``, else an embedded local one.
+
+        Args:
+            config: a path, a dict, a loaded `Config`, or `None` for defaults and ``OPENCLAW_CONFIG_PATH``.
+            agents: functions decorated with `agent`, or `Agent` classes.
+            name: gives the runtime a durable state dir under ``~/.openclaw/ray``; without one it is ``run-<8 hex>``.
+            state_dir: where its state goes instead.
+            if_exists: what to do when a runtime of that name is alive.
+            recover: resume what an earlier start of this name left interrupted (not yet in effect).
+            runtime_env: Ray's, for the session processes.
+            app_dir: folder put on the session processes' ``sys.path``.
+            on_client_lost: whether a connected client's root is stopped when the client is gone.
+
+        Raises:
+            ConfigError, DuplicateAgent, AgentNotPicklable, AgentImportError: the input, before anything runs.
+            RuntimeInUse: the name, or its state dir, has an opener.
+            StateDirError: the state dir cannot be used.
+            RayUnreachable, RayClientUnsupported: Ray.
+        """
+        from openclaw_ray.agents.bundle import make_bundle
+        from openclaw_ray.config import Config as Configuration
+        from openclaw_ray.config import load
+        from openclaw_ray.runtime.cluster import attach
+        from openclaw_ray.runtime.starting import start_engine
+        from openclaw_ray.store.places import check_name
+
+        settings = config if isinstance(config, Configuration) else load(dict(config) if isinstance(config, Mapping) else config)
+        if name is not None:
+            check_name(name)
+        known = list(agents)
+        bundle = make_bundle(known, app_dir=None if app_dir is None else str(app_dir)) if known else None
+        guest = attach()
+        try:
+            if name is not None and _alive(name):
+                if if_exists == "connect":
+                    return cls._connect(name, settings, guest, on_client_lost)
+                raise RuntimeInUse(name, *_who(name))
+            engine = start_engine(
+                guest, settings, bundle, name=name, state_dir=state_dir, runtime_env=runtime_env
+            )
+            try:
+                ids = [a.id for a in bundle.agents] if bundle is not None else []
+                client = Client(
+                    engine.name,
+                    _default_agent(settings, ids),
+                    lease=engine.limits.client_lease_seconds,
+                    timeout=engine.limits.registry_timeout_seconds,
+                )
+                client.open(leased=False, on_lost="stop")
+            except BaseException:
+                engine.end()
+                raise
+            for note in engine.notes:
+                warnings.warn(note, stacklevel=2)
+            return cls(client, guest, engine, settings, engine.limits, engine.pool_max)
+        except BaseException:
+            guest.leave()
+            raise
+
+    @classmethod
+    def connect(cls, name: str, *, on_client_lost: Literal["stop", "keep"] = "stop") -> Runtime:
+        """Join a live runtime from any driver, task or actor of the cluster.
+
+        Raises:
+            RuntimeNotFound: there is none of that name; the text lists those there are.
+        """
+        from openclaw_ray.config import load
+        from openclaw_ray.runtime.cluster import attach
+
+        guest = attach()
+        try:
+            return cls._connect(name, load({}), guest, on_client_lost)
+        except BaseException:
+            guest.leave()
+            raise
+
+    @classmethod
+    def _connect(cls, name: str, config: Config, guest: Guest, on_lost: str) -> Runtime:
+        import ray
+
+        from openclaw_ray.actors.names import find_actor, runtimes_alive
+
+        try:
+            registry = find_actor(name, "registry")
+        except ValueError:
+            raise RuntimeNotFound(name, runtimes_alive()) from None
+        info = ray.get(registry.info.remote(), timeout=_QUERY_WITHIN)
+        settings = info["settings"]
+        agents = ray.get(registry.agents.remote(), timeout=_QUERY_WITHIN)
+        limits = settings.limits
+        client = Client(
+            name,
+            _default_agent(config, sorted(agents)),
+            lease=limits.client_lease_seconds,
+            timeout=limits.registry_timeout_seconds,
+        )
+        client.open(leased=True, on_lost=on_lost)
+        return cls(client, guest, None, config, limits, settings.pool_max)
+
+    def register(self, agents: Iterable[Any], *, app_dir: str | Path | None = None) -> None:
+        """Add agents to the runtime.
+
+        Raises:
+            DuplicateAgent, AgentNotPicklable, AgentImportError: as for `start`.
+        """
+        from openclaw_ray.agents.bundle import make_bundle
+        from openclaw_ray.runtime.starting import register
+
+        self._open()
+        bundle = make_bundle(list(agents), app_dir=None if app_dir is None else str(app_dir))
+        register(self._registry(), self._config, bundle, {})
+
+    # ------------------------------------------------------------------ facts
+
+    @property
+    def name(self) -> str:
+        """The runtime's name."""
+        return self._client.runtime
+
+    @property
+    def root_key(self) -> str:
+        """Session key of this client's own root, under which its maps and spawns hang."""
+        return self._client.root_key
+
+    @property
+    def state_dir(self) -> Path:
+        """Where the runtime keeps its state, on the node of its registry."""
+        if self._engine is not None:
+            return self._engine.state_dir
+        return Path(self._query("info")["settings"].state_dir)
+
+    # ------------------------------------------------------------------ work
+
+    def spawn(
+        self,
+        task: str = "",
+        agent_id: str | None = None,
+        *,
+        requester: str | None = None,
+        agent: str | None = None,
+        input: Any = MISSING,
+        label: str | None = None,
+        run_timeout_seconds: float | None = None,
+        expects_completion_message: bool = True,
+    ) -> Receipt:
+        """Start a child session and return at once.
+
+        Args:
+            task: what it is to do; the first thing it sees.
+            agent_id: which agent; the default one if not given.
+            requester: session key on whose behalf; `None` means this client's root.
+            input: any Python object or `ObjectRef`, the child's ``turn.input``.
+
+        Raises:
+            SpawnForbidden, SpawnError: refused; nothing was made. `TaskTooLarge`, `InvalidItem`: the task.
+        """
+        from openclaw_ray.actors.requester import Requester
+
+        self._open()
+        request = spawn_request(
+            task,
+            agent_id=agent_id,
+            agent=agent,
+            input=input,
+            label=label,
+            run_timeout_seconds=run_timeout_seconds,
+            expects_completion_message=expects_completion_message,
+        )
+        asker = self._client.requester
+        if requester is not None:
+            key = normalise_key(requester)
+            asker = Requester(self._client.courier, key, self._client.id, "", key.split(":")[1])
+        return accepted(asker.spawn([request])[0].result())
+
+    def result(self, receipt: Receipt, timeout: float | None = None) -> Result[Any]:
+        """Wait for the end of a child of this client's root.
+
+        Raises:
+            JoinTimeout: it has not ended within ``timeout`` seconds; it goes on.
+            RuntimeClosed: the runtime was closed meanwhile.
+        """
+        self._open()
+        end = self._client.requester.completion(receipt.run_id)
+        try:
+            done = end.result(timeout)
+        except FutureTimeout:
+            raise JoinTimeout(timeout or 0.0, (receipt.session_key,)) from None
+        self._client.requester.consume((receipt.run_id,))
+        return done.result
+
+    def ask(self, to: str, text: str, timeout: float | None = None) -> Result[Any]:
+        """Send a message to an agent's main session, or to a top-level session by key; wait until the tree that it
+        started has settled.
+
+        A busy session takes it after the turn that runs. ``timeout`` ends the waiting, not the run.
+
+        Raises:
+            SpawnError: no such agent or session.
+            AskTimeout: not settled within ``timeout`` seconds.
+            RunFailed, RunTimedOut, RunCancelled, RunLost: how it ended, if not well.
+        """
+        self._open()
+        agent = normalise_agent_id(to)
+        key = main_key(agent) if agent is not None else normalise_key(to)
+        request = SpawnRequest(text, agent_id=agent, route="ask")
+        receipt = accepted(self._client.requester.spawn([request], key=key)[0].result())
+        end = self._client.requester.completion(receipt.run_id)
+        try:
+            done = end.result(timeout)
+        except FutureTimeout:
+            raise AskTimeout(key, receipt.run_id, timeout or 0.0) from None
+        self._client.requester.consume((receipt.run_id,))
+        return done.result.raise_for_status()
+
+    def map(
+        self,
+        agent_id: str,
+        items: Iterable[Any],
+        *,
+        width: int | None = None,
+        timeout: float | None = None,
+        on_error: OnError | str = OnError.COLLECT,
+        retries: int = 0,
+        transcripts: Literal["all", "failed", "none"] = "all",
+        map_id: str | None = None,
+    ) -> list[Result[Any]]:
+        """One session per item; results in the order of the items. See `imap`."""
+        return list(
+            self.imap(
+                agent_id,
+                items,
+                width=width,
+                timeout=timeout,
+                on_error=on_error,
+                retries=retries,
+                transcripts=transcripts,
+                map_id=map_id,
+            )
+        )
+
+    def imap(
+        self,
+        agent_id: str,
+        items: Iterable[Any],
+        *,
+        width: int | None = None,
+        timeout: float | None = None,
+        on_error: OnError | str = OnError.COLLECT,
+        retries: int = 0,
+        transcripts: Literal["all", "failed", "none"] = "all",
+        map_id: str | None = None,
+        ordered: bool = True,
+    ) -> Iterator[Result[Any]]:
+        """One session per item, results as a stream; memory stays flat however many items there are.
+
+        Args:
+            agent_id: who runs the items.
+            items: `str` items are task texts, others ``turn.input``; pulled as there is room.
+            width: sessions at once; 2 × the cluster's CPUs, at most ``pool.max``, if not given.
+            timeout: each session's run timeout in seconds; 0 is none, not given is what is configured.
+            on_error: ``collect`` (errors are results in place) or ``raise`` (the first one stops the others).
+            retries: further runs of an item that failed, timed out or was lost.
+            transcripts: which sessions keep a transcript (only ``all`` is in effect yet).
+            map_id: names the map, for a later try that takes over what was done (not yet in effect).
+            ordered: hand results out in order, or as they come.
+
+        Raises:
+            UnknownAgent: there is no such agent; nothing was started.
+            RunError: with ``on_error="raise"``.
+            ValueError: a count is not a whole number, or too small.
+        """
+        self._open()
+        agent = normalise_agent_id(agent_id)
+        known = self._query("agents")
+        if agent is None or agent not in known:
+            raise UnknownAgent(agent_id, tuple(sorted(known)))
+        del transcripts
+        return root_map(
+            self._client.requester,
+            agent,
+            items,
+            map_id=map_id or uuid.uuid4().hex,
+            width=self._width if width is None else width,
+            timeout=timeout,
+            retries=retries,
+            ordered=ordered,
+            on_error=OnError(on_error),
+        )
+
+    def stop(self, key: str, *, timeout: float | None = None) -> StopReport:
+        """Stop a session and everything below it; returns when all of it is terminal, with the counts.
+
+        Raises:
+            FutureTimeout: not complete within ``timeout`` seconds (a process that nobody can reach).
+        """
+        self._open()
+        return self._client.requester.stop(key=normalise_key(key)).result(timeout)
+
+    def stop_run(self, run_id: str, *, timeout: float | None = None) -> StopReport:
+        """Stop one run and everything below it."""
+        self._open()
+        return self._client.requester.stop(run=run_id).result(timeout)
+
+    # ------------------------------------------------------------------ looking
+
+    def runs(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> list[dict[str, Any]]:
+        """Runs, newest first. Filters: ``root``, ``session``, ``requester``, ``agent``, ``state``."""
+        found: list[dict[str, Any]] = self._query("view", "runs", filters, limit, offset)
+        return found
+
+    def sessions(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> list[dict[str, Any]]:
+        """Sessions, newest first. Filters: ``root``, ``requester``, ``agent``, ``state``."""
+        found: list[dict[str, Any]] = self._query("view", "sessions", filters, limit, offset)
+        return found
+
+    def history(self, key: str, limit: int = 100, offset: int = 0) -> list[dict[str, Any]]:
+        """A page of a session's transcript, newest last: ``role``, ``text``, ``at``, and what else a row has.
+
+        Raises:
+            KeyError: there is no such session.
+        """
+        import ray
+
+        from openclaw_ray.actors.names import find_actor
+
+        key = normalise_key(key)
+        session = self._query("session", key)
+        if session is None:
+            raise KeyError(key)
+        hub = find_actor(self.name, "hub")
+        rows: list[Row] = ray.get(
+            hub.history.remote(session["agentId"], session["sessionId"], limit, offset), timeout=_QUERY_WITHIN
+        )
+        return [{"role": r.role, "text": r.text, "at": r.at, **(r.meta or {})} for r in rows]
+
+    def events(self, after: int | None = None) -> Iterator[Event]:
+        """Events as they are journaled, from now on or from above number ``after``, until the runtime closes."""
+        import ray
+        from ray.exceptions import RayError
+
+        from openclaw_ray.actors.names import find_actor
+
+        seq = self._query("last_event") if after is None else after
+        while not self._closed:
+            try:
+                held, events = ray.get(find_actor(self.name, "hub").events.remote(seq, 1.0), timeout=_QUERY_WITHIN)
+                if not held:
+                    events = self._query("view", "events", {"after": seq}, _PAGE, 0)
+            except (RayError, ValueError, RuntimeClosed):
+                if self._closed or not ray.is_initialized():
+                    return
+                time.sleep(0.1)
+                continue
+            for event in events:
+                seq = event.seq
+                yield event
+
+    def stats(self) -> RuntimeStats:
+        """Figures of the runtime."""
+        info = self._query("info")
+        counts = info["counts"]
+        memory = memory_of([*counts["pids"], info["pid"]])
+        self._peak = max(self._peak, memory)
+        return RuntimeStats(
+            counts["started"],
+            counts["warm"],
+            counts["cold"],
+            counts["refused"],
+            counts["queued"],
+            info["waiting"],
+            counts["runs"],
+            counts["actors_by_state"],
+            counts["pool_max"],
+            counts["slots"],
+            info["retired"],
+            memory,
+            self._peak,
+            info["incarnation"],
+        )
+
+    # ------------------------------------------------------------------ closing
+
+    def close(self, *, force: bool = False) -> None:
+        """End what this client started; a runtime that `start` made ends whole. Harmless twice.
+
+        ``force`` does not wait for anything to end by itself.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        if self._engine is None:
+            self._client.close(say=not force)
+        else:
+            pids = [] if force else self._pids()
+            self._client.close(say=False, timeout=0.5 if force else 5.0)
+            self._engine.end()
+            _gone(pids, 2.0)
+        self._guest.leave()
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise PickleRefused("Runtime", f"use Runtime.connect({self.name!r}) in the other process")
+
+    # ------------------------------------------------------------------ inside
+
+    def _open(self) -> None:
+        if self._closed:
+            raise RuntimeClosed(self.name)
+
+    def _registry(self) -> Any:
+        return self._client.courier.registry
+
+    def _query(self, method: str, *args: Any) -> Any:
+        """Ask the registry, also over a restart of it."""
+        import ray
+        from ray.exceptions import RayError
+
+        from openclaw_ray.actors.names import find_actor
+
+        self._open()
+        until = time.monotonic() + _QUERY_WITHIN
+        while True:
+            try:
+                registry = find_actor(self.name, "registry")
+                return ray.get(getattr(registry, method).remote(*args), timeout=_QUERY_WITHIN)
+            except (RayError, ValueError):
+                if time.monotonic() > until or self._closed:
+                    raise
+                time.sleep(0.1)
+
+    def _pids(self) -> list[int]:
+        with contextlib.suppress(Exception):
+            import ray
+
+            info = ray.get(self._registry().info.remote(), timeout=2.0)
+            pids: list[int] = info["counts"]["pids"]
+            return pids
+        return []
+
+
+def _cpus() -> int:
+    import ray
+
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))  # type: ignore[no-untyped-call]
+
+
+def _alive(name: str) -> bool:
+    from openclaw_ray.actors.names import find_actor
+
+    try:
+        find_actor(name, "registry")
+    except ValueError:
+        return False
+    return True
+
+
+def _who(name: str) -> tuple[int, str, float]:
+    """Process, host and start of the owner of a live runtime, as far as its state dir says."""
+    import socket
+
+    import ray
+
+    from openclaw_ray.actors.names import find_actor
+    from openclaw_ray.store.statelock import owner_of
+
+    info = ray.get(find_actor(name, "registry").info.remote(), timeout=_QUERY_WITHIN)
+    owner = owner_of(Path(info["settings"].state_dir))
+    return (owner.pid, owner.host, owner.since) if owner else (info["pid"], socket.gethostname(), time.time())
+
+
+def _default_agent(config: Config, ids: list[str]) -> str:
+    """The marked one, else ``main``, else the only one (DESIGN.md 7)."""
+    if config.named_agents:
+        return config.default_agent
+    if "main" in ids or not ids:
+        return "main"
+    return ids[0]
+
+
+def _gone(pids: list[int], within: float) -> None:
+    """Wait until these processes of this host have ended."""
+    import psutil
+
+    processes = []
+    for pid in pids:
+        with contextlib.suppress(psutil.Error):
+            processes.append(psutil.Process(pid))
+    psutil.wait_procs(processes, timeout=within)
+
+

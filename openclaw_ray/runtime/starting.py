@@ -1,0 +1,250 @@
+"""Starting a runtime: config, code, Ray, place, actors, in this order; any failure undoes what came before (DESIGN.md 7).
+
+1. Whatever can be wrong with the caller's input is found before Ray or the disk is touched.
+2. The state dir is locked; a second opener of a name is told who has it.
+3. Registry, hub and pool are created by this process, which owns them: Ray ends them with it.
+4. The agents' code is registered and loaded once by a session process, so that an import error is raised here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from openclaw_ray.actors.names import NAMESPACE, actor_name
+from openclaw_ray.config import Config
+from openclaw_ray.core.errors import AgentImportError, PoolTooSmall, RuntimeUnavailable, StateDirError
+from openclaw_ray.core.limits import RuntimeLimits
+from openclaw_ray.core.protocol.state import AgentEntry
+from openclaw_ray.runtime.cluster import Guest
+from openclaw_ray.store.places import state_dir_for
+from openclaw_ray.store.statelock import StateLock
+
+__all__ = ["Engine", "fit_limits", "start_engine"]
+
+_ACTOR_BYTES = 55 * 1024 * 1024
+_MOST_ACTORS = 512
+_START_WITHIN = 60.0
+_LOAD_WITHIN = 45.0
+
+
+@dataclass
+class Engine:
+    """The actors of a runtime that this process owns."""
+
+    name: str
+    state_dir: Path
+    lock: StateLock
+    limits: RuntimeLimits
+    pool_max: int
+    registry: Any
+    hub: Any
+    pool: Any
+    bundles: dict[str, str]
+    notes: tuple[str, ...] = ()
+
+    def end(self) -> None:
+        """End every process of the runtime and give its state dir back."""
+        import ray
+
+        for actor in (self.pool, self.registry, self.hub):
+            with contextlib.suppress(Exception):
+                ray.kill(actor)
+        self.lock.release()
+
+
+def fit_limits(limits: RuntimeLimits, cpus: int, memory: int) -> tuple[RuntimeLimits, int, tuple[str, ...]]:
+    """The ceiling of actors, and the depth cap that fits under it (PROTOCOL.md 3.3), with what to tell the user.
+
+    Raises:
+        PoolTooSmall: both ``ray.pool.max`` and ``maxSpawnDepth`` were set, and do not go together.
+    """
+    ceiling = limits.pool_max
+    if ceiling is None:
+        ceiling = max(4, min(_MOST_ACTORS, memory // _ACTOR_BYTES))
+    if ceiling >= limits.max_spawn_depth + 1:
+        return limits, ceiling, ()
+    if limits.max_spawn_depth_set and limits.pool_max is not None:
+        raise PoolTooSmall(ceiling, limits.max_spawn_depth)
+    depth = max(1, ceiling - 1)
+    note = (
+        f"maxSpawnDepth lowered from {limits.max_spawn_depth} to {depth}: ray.pool.max is {ceiling}, and each level "
+        "of waiting sessions needs a process"
+    )
+    return replace(limits, max_spawn_depth=depth), ceiling, (note,)
+
+
+def start_engine(
+    guest: Guest,
+    config: Config,
+    bundle: Any,
+    *,
+    name: str | None,
+    state_dir: str | Path | None,
+    runtime_env: dict[str, Any] | None,
+    detached: bool = False,
+) -> Engine:
+    """Create the actors and register the agents (2, 3, 4).
+
+    Raises:
+        StateDirError, RuntimeInUse: the place.
+        PoolTooSmall: limits that do not go together.
+        AgentImportError: an agent's code does not load in a session process.
+        RuntimeUnavailable: the actors did not come up.
+    """
+    import psutil
+    import ray
+
+    cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))  # type: ignore[no-untyped-call]
+    limits, pool_max, notes = fit_limits(config.runtime_limits(cpus=cpus), cpus, psutil.virtual_memory().available)
+    place = state_dir_for(name, state_dir, _session_dir())
+    runtime = name or place.name
+    lock = StateLock(place, runtime)
+    lock.acquire()
+    engine: Engine | None = None
+    try:
+        engine = _create(runtime, place, lock, limits, pool_max, cpus, config, runtime_env, detached)
+        engine.notes = notes
+        _wait_until_up(engine)
+        if bundle is not None:
+            register(engine.registry, config, bundle, engine.bundles)
+        return engine
+    except BaseException:
+        if engine is not None:
+            engine.end()
+        else:
+            lock.release()
+        raise
+
+
+def _create(
+    runtime: str,
+    place: Path,
+    lock: StateLock,
+    limits: RuntimeLimits,
+    pool_max: int,
+    cpus: int,
+    config: Config,
+    runtime_env: dict[str, Any] | None,
+    detached: bool,
+) -> Engine:
+    import ray
+
+    from openclaw_ray.actors.hub_actor import HubActor
+    from openclaw_ray.actors.pool import Pool, SessionSettings
+    from openclaw_ray.actors.registry_actor import REGISTRY_GROUPS, RegistryActor, RegistrySettings
+
+    here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+        ray.get_runtime_context().get_node_id(), soft=False
+    )
+    common: dict[str, Any] = {
+        "namespace": NAMESPACE,
+        "num_cpus": 0,
+        "max_restarts": -1,
+        "max_task_retries": 0,
+        "scheduling_strategy": here,
+    }
+    if detached:
+        common["lifetime"] = "detached"
+    prewarm = limits.pool_prewarm if limits.pool_prewarm is not None else 2 * cpus
+    settings = RegistrySettings(
+        runtime, uuid.uuid4().hex, str(place), limits, pool_max, cpus, min(prewarm, pool_max)
+    )
+    session = SessionSettings(
+        runtime, str(place), limits.registry_timeout_seconds, limits.pool_max_growth_mb, runtime_env
+    )
+    # the pool first: the registry asks it for actors as soon as it is there
+    pool = ray.remote(Pool).options(name=actor_name(runtime, "pool"), **common).remote(session)
+    registry = (
+        ray.remote(concurrency_groups=REGISTRY_GROUPS)(RegistryActor)  # type: ignore[call-overload]
+        .options(name=actor_name(runtime, "registry"), **common)
+        .remote(settings)
+    )
+    hub = (
+        ray.remote(HubActor)
+        .options(name=actor_name(runtime, "hub"), **common)
+        .remote(str(place), limits.journal_sync.value)
+    )
+    return Engine(runtime, place, lock, limits, pool_max, registry, hub, pool, {})
+
+
+def _wait_until_up(engine: Engine) -> None:
+    import ray
+    from ray.exceptions import RayError
+
+    try:
+        ray.get([engine.registry.info.remote(), engine.hub.statistics.remote(), engine.pool.ping.remote()], timeout=_START_WITHIN)
+    except RayError as error:
+        cause = error.__cause__ or error
+        if "JournalError" in str(error) or "JournalFault" in str(error) or "StateDir" in str(error):
+            raise StateDirError(str(engine.state_dir), str(cause)) from error
+        raise RuntimeUnavailable("registry, hub and pool", _START_WITHIN, str(cause)) from error
+
+
+def register(registry: Any, config: Config, bundle: Any, known: dict[str, str]) -> None:
+    """Have the runtime know a bundle's agents, and one session process load it (4).
+
+    Raises:
+        DuplicateAgent: an id is known with other code.
+        AgentImportError: the code does not load there, or not in time.
+    """
+    import ray
+    from ray.exceptions import GetTimeoutError, RayError, RayTaskError
+
+    from openclaw_ray.core.errors import DuplicateAgent
+
+    there: dict[str, AgentEntry] = ray.get(registry.agents.remote())
+    for code in bundle.agents:
+        old = there.get(code.id)
+        if old is not None and old.hash != code.hash:
+            raise DuplicateAgent(code.id, old.origin, code.origin)
+    entries = [
+        AgentEntry(
+            code.id,
+            bundle.id,
+            code.origin,
+            code.hash,
+            code.spawns,
+            code.resumable,
+            code.follow_up,
+            config.agent_limits(code.id),
+        )
+        for code in bundle.agents
+    ]
+    ray.get(registry.register.remote(entries, bundle.id, bundle.data, bundle.paths))
+    first = bundle.agents[0]
+    found = ray.get(registry.some_actor.remote(_START_WITHIN), timeout=_START_WITHIN + 5)
+    if not found:
+        raise RuntimeUnavailable("first session process", _START_WITHIN, "no session process came up")
+    try:
+        ray.get(found[0].check.remote(bundle.id), timeout=_LOAD_WITHIN)
+    except RayTaskError as error:
+        cause = error.cause
+        if isinstance(cause, AgentImportError):
+            raise cause from None
+        raise AgentImportError(first.id, first.origin, "", str(error)) from None
+    except GetTimeoutError:
+        raise AgentImportError(
+            first.id, first.origin, "", f"it did not load and construct within {_LOAD_WITHIN:g} s in a session process"
+        ) from None
+    except RayError as error:
+        raise AgentImportError(
+            first.id, first.origin, "", f"the session process that loaded it died: {str(error).splitlines()[0]}"
+        ) from None
+    known.update({code.id: code.hash for code in bundle.agents})
+
+
+def _session_dir() -> str:
+    import ray
+
+    node = ray._private.worker.global_worker.node
+    if node is not None:
+        return str(node.get_session_dir_path())
+    return os.path.join("/tmp", "ray", "session_latest")
+
+

@@ -1,0 +1,186 @@
+"""A simulated client: a driver with a root of its own, a courier, and one bounded long poll on the hub (PROTOCOL.md 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from openclaw_ray.core.protocol.messages import Bye, DownMessage, Join as JoinEvent, Verdict
+from openclaw_ray.core.results import Receipt
+from openclaw_ray.testing.simulator.network import Lost
+from openclaw_ray.testing.simulator.plans import Ask, Join, Map, Operation, Spawn, Stop, Work
+from openclaw_ray.testing.simulator.script import Script, Steps
+from openclaw_ray.testing.simulator.talker import Talker
+
+if TYPE_CHECKING:
+    from openclaw_ray.testing.simulator.cluster import Cluster
+
+__all__ = ["ClientProcess", "ClientScript"]
+
+
+class _GaveUp(Exception):  # noqa: N818 - control flow of a script
+    """A wait took longer than the client's patience."""
+
+
+class ClientProcess(Talker):
+    """A driver."""
+
+    def __init__(self, cluster: Cluster, number: int, operations: tuple[Operation, ...]) -> None:
+        super().__init__(cluster, f"client-{number}")
+        self.root = f"agent:worker:driver:{self.name}"
+        self.script = ClientScript(self, operations)
+        self.left = False
+        self.post(JoinEvent(self.name, self.root, "worker", leased=cluster.setup.leased))
+        self._poll()
+        self.script.begin()
+
+    # ------------------------------------------------------------------ poll
+
+    def _poll(self) -> None:
+        from openclaw_ray.testing.simulator.hub import HubProcess
+
+        if self.alive and not self.left and not self.courier.stale:
+            incarnation, cursor = self.courier.cursor(self.name)
+            network = self.cluster.network
+            network.ask(self, "hub", "main", self._polled, HubProcess.on_poll, self.name, incarnation, cursor)
+
+    def _polled(self, answer: Any) -> None:
+        if answer is Lost.UNAVAILABLE:
+            self.after(0.2, self._poll)
+            return
+        incarnation, messages = answer
+        for message in self.courier.down(self.name, incarnation, messages):
+            self.message(self.name, message)
+        self.pump()
+        self._poll()
+
+    # ------------------------------------------------------------------ from the courier
+
+    def receipt(self, token: Any, receipt: Receipt) -> None:
+        """To the family that asked."""
+        family, child = token
+        family.answered(child, receipt)
+
+    def verdict(self, verdict: Verdict) -> None:
+        """On a stop."""
+        self.script.family.verdict(verdict)
+
+    def message(self, receiver: str, message: DownMessage) -> None:
+        """From the registry."""
+        self.script.family.hear(message)
+
+    def stale(self) -> None:
+        """Its lease ran out: what it waits for fails, and it ends."""
+        self.script.close()
+        self.left = True
+
+    def gone(self) -> None:
+        """Its death: only its silence tells of it."""
+        self.script.close()
+        self.left = True
+
+
+class ClientScript(Script):
+    """What a driver does, and its leave at the end."""
+
+    def __init__(self, process: ClientProcess, operations: tuple[Operation, ...]) -> None:
+        super().__init__(process, process.root, process.name, "")
+        self.process = process
+        self.operations = operations
+        self._until = 0.0
+        self._late = False
+
+    def begin(self) -> None:
+        """Run."""
+        self._until = self.process.world.now + self.process.cluster.setup.patience
+        self.process.after(self.process.cluster.setup.patience, self._impatient)
+        self.drive(self._program())
+
+    def _impatient(self) -> None:
+        self._late = True
+        self.poke()
+
+    def _wait(self, condition: Callable[[], bool]) -> Steps:
+        yield lambda: condition() or self._late
+        if not condition():
+            raise _GaveUp
+
+    def _program(self) -> Steps:
+        try:
+            for op in self.operations:
+                yield from self._do(op)
+            yield from self._wait(lambda: all(child.end is not None for child in self.waiting_for()))
+            self.family.hand(self.waiting_for())
+        except _GaveUp:
+            stop = self.family.stop(key=self.process.root)
+            yield lambda: self.family.stopped(stop)
+            yield lambda: all(
+                child.end is not None or (child.receipt is not None and not child.accepted)
+                for child in self.family.asked
+            )
+            self.family.hand(self.family.asked)
+        self.process.post(Bye(self.process.name))
+        yield lambda: self.process.courier.in_flight is None and not self.process.courier.pending
+
+    def finished(self) -> None:
+        """All done, and the registry knows."""
+        self.over = True
+        self.process.left = True
+
+    def poke(self) -> None:
+        """See `Script.poke`; the end of a program looks at its courier, too."""
+        super().poke()
+
+    def _do(self, op: Operation) -> Steps:
+        match op:
+            case Work(seconds):
+                yield seconds
+            case Spawn(plans, timeout, expects):
+                yield from self._patient(self.spawn(plans, timeout=timeout, expects=expects))
+            case Map():
+                self.process.world.note(f"{self.process.name} maps {len(op.plans)}")
+                lane = f"map:{self.process.name}:{self.process.world.mint('m')}"
+                yield from self._patient(self.map(op, lane=lane))
+            case Join(until):
+                children = self.waiting_for()
+                need = min(len(children), 1) if until == "first" else len(children)
+                yield from self._wait(lambda: sum(c.end is not None for c in children) >= need)
+                self.family.hand([c for c in children if c.end is not None])
+            case Stop(child, wait):
+                yield from self._stop(child, wait)
+            case Ask(agent, plan, patience):
+                yield from self._ask(agent, plan, patience)
+            case _:
+                raise ValueError(f"a client does not {type(op).__name__.lower()}")
+
+    def _patient(self, steps: Steps) -> Steps:
+        for wait in steps:
+            if isinstance(wait, (int, float)):
+                yield wait
+                if self._late:
+                    raise _GaveUp
+            else:
+                yield from self._wait(wait)
+
+    def _stop(self, child: int, wait: bool) -> Steps:
+        if child >= len(self.spawned):
+            return
+        if child < 0:
+            stop = self.family.stop(key=self.process.root)
+        else:
+            stop = self.family.stop(run=self.spawned[child].run)
+        if wait:
+            yield lambda: self.family.stopped(stop)
+
+    def _ask(self, agent: str, plan: int, patience: float) -> Steps:
+        world = self.process.world
+        child = self.family.spawn(plan, route="ask", key=f"agent:{agent}:main", agent=agent)
+        self.process.pump()
+        until = world.now + patience
+        self.process.after(patience + 1e-6, self.poke)
+        yield from self._wait(lambda: child.receipt is not None)
+        if child.accepted:
+            self.spawned.append(child)
+            yield from self._wait(lambda: child.end is not None or world.now >= until)
+            if child.end is not None:
+                self.family.hand([child])

@@ -1,0 +1,236 @@
+"""The children of one turn or one client: what was asked for, what came back, what was given to the program.
+
+It follows the contract of the runtime's requester: a completion comes by any way and more than once, and counts once; a
+large value is taken before the program hears of the end; a stop goes down the handles once its mark's number is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from openclaw_ray.core.mapping import Ticket
+from openclaw_ray.core.protocol.messages import (
+    Admit,
+    Bound,
+    Completed,
+    Consumed,
+    DownMessage,
+    StopAsk,
+    Stopped,
+    Took,
+    Verdict,
+)
+from openclaw_ray.core.results import Receipt, StopReport
+from openclaw_ray.testing.simulator.network import Lost
+from openclaw_ray.testing.simulator.talker import Talker
+
+if TYPE_CHECKING:
+    from openclaw_ray.testing.simulator.script import Script
+
+__all__ = ["Child", "Family"]
+
+
+@dataclass(slots=True)
+class Child:
+    """One run that was asked for."""
+
+    run: str
+    order: int
+    ticket: Ticket | None = None
+    receipt: Receipt | None = None
+    end: Completed | None = None
+    taking: bool = False
+    handed: bool = False
+    bound: Bound | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """True once it is known to be admitted."""
+        return self.receipt is not None and self.receipt.accepted
+
+
+@dataclass(slots=True)
+class _StopAsked:
+    order: int
+    run: str
+    report: StopReport | None = None
+    refused: bool = False
+
+
+class Family:
+    """Children of ``script`` under the session ``key``."""
+
+    def __init__(self, host: Talker, script: Script, key: str, receiver: str, activation: str) -> None:
+        self.host = host
+        self.script = script
+        self.key = key
+        self.receiver = receiver
+        self.activation = activation
+        self.children: dict[str, Child] = {}
+        self.asked: list[Child] = []
+        self.stops: dict[str, _StopAsked] = {}
+        self._order = 0
+
+    # ------------------------------------------------------------------ birth
+
+    def spawn(
+        self,
+        plan: int,
+        *,
+        route: str = "spawn",
+        timeout: float | None = None,
+        expects: bool = True,
+        lane: str = "",
+        lane_width: int = 0,
+        ticket: Ticket | None = None,
+        key: str = "",
+        agent: str = "",
+    ) -> Child:
+        """Ask for a child; the caller pumps the courier when it has asked for all."""
+        world = self.host.world
+        agent = agent or self.host.cluster.program.plans[plan].agent
+        self._order += 1
+        child = Child(world.mint("r"), self._order, ticket)
+        self.children[child.run] = child
+        self.asked.append(child)
+        self.host.admit(
+            Admit(
+                child.run,
+                key or f"agent:{agent}:subagent:{world.mint('k')}",
+                world.mint("s"),
+                route,
+                self.key,
+                str(plan),
+                self.activation,
+                agent,
+                timeout=timeout,
+                expects=expects,
+                lane=lane,
+                lane_width=lane_width,
+                index=ticket.index if ticket is not None else None,
+            ),
+            (self, child),
+        )
+        return child
+
+    def answered(self, child: Child, receipt: Receipt) -> None:
+        """The receipt of a child."""
+        child.receipt = receipt
+        self.host.cluster.monitor.answered(child.run, receipt)
+        if not self.activation:
+            # a client has no turn that could end: an accepted child is its own to wait for
+            self.host.cluster.monitor.awaited(self.receiver, child.run, receipt)
+        self.script.receipt(child)
+
+    # ------------------------------------------------------------------ ends
+
+    def hear(self, message: DownMessage) -> None:
+        """A downlink message for this family."""
+        match message:
+            case Completed():
+                self.ended(message)
+            case Bound():
+                child = self.children.get(message.run)
+                if child is not None and child.end is None:
+                    child.bound = message
+            case Stopped():
+                stop = self.stops.get(message.stop)
+                if stop is not None and stop.report is None:
+                    stop.report = message.report
+                    self.host.cluster.monitor.stop_reported(message.stop, message.report)
+                    self.script.poke()
+
+    def ended(self, completed: Completed) -> None:
+        """A completion came; a second time changes nothing."""
+        child = self.children.get(completed.run)
+        if child is None:
+            child = self.children[completed.run] = Child(completed.run, 0)
+        if child.end is not None or child.taking:
+            return
+        if completed.held and completed.actor:
+            child.taking = True
+            self._take(child, completed)
+        else:
+            self._arrived(child, completed)
+
+    def _take(self, child: Child, completed: Completed) -> None:
+        from openclaw_ray.testing.simulator.pool import PoolProcess
+        from openclaw_ray.testing.simulator.session import SessionProcess
+
+        def came(value: object) -> None:
+            if value is Lost.UNAVAILABLE and completed.actor != "pool":
+                self.host.after(0.1, self._take, child, completed)
+                return
+            self.host.post(Took(completed.run))
+            self._arrived(child, completed)
+
+        network = self.host.cluster.network
+        if completed.actor == "pool":
+            network.ask(self.host, "pool", "main", came, PoolProcess.on_value, completed.run)
+        else:
+            network.ask(self.host, completed.actor, "control", came, SessionProcess.on_take, completed.run)
+
+    def _arrived(self, child: Child, completed: Completed) -> None:
+        child.taking = False
+        child.end = completed
+        self.script.ended(child)
+
+    def hand(self, children: list[Child], *, tell: bool = True) -> None:
+        """These ends are given to the program now."""
+        runs = []
+        for child in children:
+            if child.end is not None and not child.handed:
+                child.handed = True
+                runs.append(child.run)
+                self.host.cluster.monitor.handed(self.receiver, child.end)
+        if runs and tell:
+            self.host.post(Consumed(self.receiver, tuple(runs)))
+
+    # ------------------------------------------------------------------ stop
+
+    def stop(self, *, run: str = "", key: str = "", by: str = "") -> str:
+        """Ask for a stop; gives its id."""
+        stop = self.host.world.mint("stop")
+        self.stops[stop] = _StopAsked(self._order, run)
+        self.host.post(StopAsk(stop, key, run, by))
+        return stop
+
+    def stopped(self, stop: str) -> bool:
+        """True once the stop's report is there, or the stop was refused."""
+        found = self.stops[stop]
+        return found.report is not None or found.refused
+
+    def verdict(self, verdict: Verdict) -> None:
+        """The registry's word on a stop of this family's."""
+        stop = self.stops.get(verdict.run)
+        if stop is None:
+            return
+        if verdict.word == "marked":
+            for child in self.children.values():
+                if (child.run == stop.run) if stop.run else (child.order <= stop.order):
+                    self._tell_stop(child, verdict.mark)
+        else:
+            stop.refused = True
+            self.script.poke()
+
+    def cascade(self, mark: int) -> None:
+        """The own turn was stopped: so are the children."""
+        for child in self.children.values():
+            self._tell_stop(child, mark)
+
+    def _tell_stop(self, child: Child, mark: int) -> None:
+        from openclaw_ray.testing.simulator.session import SessionProcess
+
+        bound = child.bound
+        if bound is not None and child.end is None:
+            self.host.cluster.network.tell(
+                self.host,
+                bound.actor,
+                "control",
+                SessionProcess.on_stop,
+                bound.run,
+                bound.activation,
+                "stopped",
+                mark,
+            )

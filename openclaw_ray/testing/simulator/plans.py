@@ -1,0 +1,180 @@
+"""What scripted sessions and clients do, as data that can be printed, replayed and shrunk.
+
+A run's task text is the number of its plan. The first turn of a run does the plan's first list of operations, a
+follow-up turn the next one; where none is left, a turn just returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+__all__ = [
+    "Ask",
+    "Die",
+    "Fail",
+    "Hang",
+    "Join",
+    "Map",
+    "Operation",
+    "Plan",
+    "Program",
+    "Say",
+    "Spawn",
+    "Stop",
+    "Work",
+    "Yield",
+    "describe",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Be busy for that many seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """Spawn children with these plans, all in one go, and go on once they are accepted or refused.
+
+    Attributes:
+        plans: numbers of plans.
+        timeout: run timeout of each, in seconds; `None` is the configured one.
+        expects: whether they announce.
+    """
+
+    plans: tuple[int, ...]
+    timeout: float | None = None
+    expects: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Wait for ``all`` children spawned so far, or for the ``first``; then the others are stopped."""
+
+    until: str = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Map items with these plans, at most ``width`` at a time."""
+
+    plans: tuple[int, ...]
+    width: int
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """End the turn and be woken once when all children have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Stop a child: the ``child``-th one spawned, -1 for all that is below. ``wait``: until the report is there."""
+
+    child: int
+    wait: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Report progress, and write a row to the transcript."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """Raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """Wait for something that never comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Die:
+    """Take the own process down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A client's message to the main session of ``agent``; it waits ``patience`` seconds for the answer."""
+
+    agent: str
+    plan: int
+    patience: float = 60.0
+
+
+Operation: TypeAlias = Work | Spawn | Join | Map | Yield | Stop | Say | Fail | Hang | Die | Ask
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one run does.
+
+    Attributes:
+        turns: operations by turn.
+        agent: which agent.
+        follow_up: ask for a further turn when children have settled.
+        deaf: ignore being cancelled.
+        slow: seconds before the first operation, in which the agent's code is loaded.
+        held: bytes of a value that stays in the process until it is taken.
+        unclean: leave something behind in the process.
+    """
+
+    turns: tuple[tuple[Operation, ...], ...] = ((),)
+    agent: str = "worker"
+    follow_up: bool = False
+    deaf: bool = False
+    slow: float = 0.0
+    held: int = 0
+    unclean: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """All plans of a schedule, by number, and what each client does with them."""
+
+    plans: Mapping[int, Plan] = field(default_factory=dict)
+    clients: tuple[tuple[Operation, ...], ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Number of plans, which is about the number of runs."""
+        return len(self.plans)
+
+
+def describe(program: Program) -> str:
+    """The program as an indented tree, for the report of a broken schedule."""
+    lines: list[str] = []
+
+    def operations(ops: tuple[Operation, ...], indent: str) -> None:
+        for op in ops:
+            lines.append(f"{indent}{op}")
+            below = op.plans if isinstance(op, (Spawn, Map)) else (op.plan,) if isinstance(op, Ask) else ()
+            for number in below:
+                plan(number, indent + "    ")
+
+    def plan(number: int, indent: str) -> None:
+        found = program.plans[number]
+        marks = [
+            word
+            for word in ("follow_up", "deaf", "slow", "held", "unclean")
+            if getattr(found, word)
+        ]
+        lines.append(f"{indent}plan {number} ({found.agent}{''.join(' ' + m for m in marks)})")
+        for i, ops in enumerate(found.turns):
+            if i:
+                lines.append(f"{indent}  turn {i + 1}:")
+            operations(ops, indent + "  ")
+
+    for i, ops in enumerate(program.clients):
+        lines.append(f"client {i}")
+        operations(ops, "  ")
+    return "\n".join(lines)

@@ -1,0 +1,248 @@
+"""A scripted turn in a simulated session process, under the contract of the real one (PROTOCOL.md 4, 5, 6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.protocol.messages import (
+    Cancel,
+    CleanCheck,
+    DownMessage,
+    MapDone,
+    Outcome,
+    Paused,
+    Progress,
+    Resume,
+    Resumed,
+    Row,
+    Settled,
+    Spec,
+    Started,
+)
+from openclaw_ray.core.results import ErrorInfo
+from openclaw_ray.testing.simulator.plans import (
+    Ask,
+    Die,
+    Fail,
+    Hang,
+    Join,
+    Map,
+    Plan,
+    Say,
+    Spawn,
+    Stop,
+    Work,
+    Yield,
+)
+from openclaw_ray.testing.simulator.script import Script, Steps
+
+if TYPE_CHECKING:
+    from openclaw_ray.testing.simulator.session import SessionProcess
+
+__all__ = ["ScriptedTurn"]
+
+_STARTED_AFTER = 0.005
+"""Seconds after which a turn says that it runs (PROTOCOL.md 3.4)."""
+_EVERY_CANCEL = 0.004
+"""Most seconds from a cancel to the end of a program that heeds it."""
+
+
+class _Raised(Exception):  # noqa: N818 - what a scripted agent raises
+    """A scripted agent failed."""
+
+
+class _Yielded(Exception):  # noqa: N818 - control flow, as `TurnYielded` is
+    """A scripted agent ended its turn by ``turn.yield_()``."""
+
+
+class ScriptedTurn(Script):
+    """One activation's turn."""
+
+    def __init__(self, process: SessionProcess, epoch: int, spec: Spec) -> None:
+        super().__init__(process, spec.session_key, spec.activation, spec.activation)
+        self.process = process
+        self.epoch = epoch
+        self.spec = spec
+        self.plan: Plan = process.cluster.program.plans[int(spec.task or 0)]
+        self.cancelled = ""
+        self._began = process.world.now
+        self._waits = 0
+        self._resumed = 0
+        self._rows: list[Row] = []
+        self._row_seq = 0
+
+    # ------------------------------------------------------------------ from start to outbox
+
+    def begin(self) -> None:
+        """Take in what the start carries, then run."""
+        spec, plan = self.spec, self.plan
+        self.process.after(_STARTED_AFTER, self._started)
+        if spec.turn == 1:
+            self.append("user", spec.task)
+        for completed in spec.completions:
+            self.family.ended(completed)
+        self.drive(self._program(plan))
+
+    def _started(self) -> None:
+        if not self.over:
+            self.process.post(
+                Started(self.spec.run, self.spec.activation, self.process.world.now - self._began)
+            )
+
+    def append(self, role: str, text: str) -> None:
+        """A transcript row."""
+        spec = self.spec
+        at = self.process.world.clock.wall()
+        self._rows.append(Row(spec.session_id, spec.number, self._row_seq, role, text, at))
+        self._row_seq += 1
+
+    def finished(self) -> None:
+        """The program returned: nothing to do, `_program` has settled."""
+
+    def _settle(self, outcome: Outcome, *, yielded: bool = False) -> None:
+        if self.over:
+            return
+        self.close()
+        process, spec = self.process, self.spec
+        if outcome.text is not None:
+            self.append("assistant", outcome.text)
+        if outcome.held:
+            process.activation.held[spec.run] = f"value of {spec.run}"
+        event = Settled(
+            spec.run,
+            spec.activation,
+            outcome,
+            b"{}" if spec.turn == 1 else None,
+            tuple(self._rows),
+            CleanCheck(("a thread",) if self.plan.unclean else ()),
+            yielded,
+            self.plan.follow_up,
+            process.world.now - self._began,
+        )
+        process.turn_over(event)
+
+    # ------------------------------------------------------------------ the program
+
+    def _program(self, plan: Plan) -> Steps:
+        spec = self.spec
+        self.family.hand([c for c in self.family.children.values() if c.end is not None], tell=False)
+        given = [self.family.children[c.run] for c in spec.completions]
+        yield lambda: all(child.end is not None for child in given)
+        self.family.hand(given, tell=False)
+        if plan.slow and spec.turn == 1:
+            yield plan.slow
+            if self.cancelled:
+                self._settle(Outcome(RunState.CANCELLED))
+                return
+        self.process.cluster.monitor.program_runs(spec.activation)
+        ops = plan.turns[spec.turn - 1] if spec.turn <= len(plan.turns) else ()
+        try:
+            for op in ops:
+                yield from self._do(op)
+        except _Raised:
+            error = ErrorInfo("Exception", "scripted", cause="raised")
+            self._settle(Outcome(RunState.FAILED, error=error))
+        except _Yielded:
+            self._settle(Outcome(RunState.SUCCEEDED), yielded=True)
+        else:
+            self._settle(Outcome(RunState.SUCCEEDED, f"text of {spec.activation}", held=plan.held))
+
+    def _do(self, op: object) -> Steps:
+        match op:
+            case Work(seconds):
+                yield seconds
+            case Spawn(plans, timeout, expects):
+                yield from self.spawn(plans, timeout=timeout, expects=expects)
+            case Join(until):
+                yield from self._join(until)
+            case Map():
+                self._pause()
+                yield from self.map(op)
+                yield from self._resume()
+                self.process.post(MapDone(self.spec.activation, f"{self.spec.activation}:map", "mapped"))
+            case Yield():
+                raise _Yielded
+            case Stop(child, wait):
+                yield from self._stop(child, wait)
+            case Say(text):
+                self.append("assistant", text)
+                self.process.post(Progress(self.spec.run, self.spec.activation, text))
+            case Fail():
+                raise _Raised
+            case Hang():
+                yield lambda: False
+            case Die():
+                self.process.kill("its own doing")
+                yield lambda: False
+            case Ask():
+                raise ValueError("a session does not ask")
+
+    def _join(self, until: str) -> Steps:
+        children = self.waiting_for()
+        if not children:
+            return
+        need = len(children) if until == "all" else 1
+
+        def satisfied() -> bool:
+            return sum(child.end is not None for child in children) >= need
+
+        if not satisfied():
+            self._pause()
+            yield satisfied
+            yield from self._resume()
+        ended = [child for child in children if child.end is not None]
+        if until == "first":
+            for child in children:
+                if child.end is None:
+                    self.family.stop(run=child.run, by=self.spec.session_key)
+        self.family.hand(ended)
+
+    def _pause(self) -> None:
+        self._waits += 1
+        self.process.cluster.monitor.turn_waits(self.spec.activation)
+        self.process.post(Paused(self.spec.run, self.spec.activation))
+
+    def _resume(self) -> Steps:
+        wait = self._waits
+        self.process.post(Resume(self.spec.run, self.spec.activation))
+        yield lambda: self._resumed == wait
+        self.process.cluster.monitor.turn_goes_on(self.spec.activation)
+
+    def _stop(self, child: int, wait: bool) -> Steps:
+        if child < len(self.spawned):
+            runs = self.spawned if child < 0 else [self.spawned[child]]
+            stops = [self.family.stop(run=c.run, by=self.spec.session_key) for c in runs]
+            if wait:
+                yield lambda: all(self.family.stopped(stop) for stop in stops)
+
+    # ------------------------------------------------------------------ being told
+
+    def hear(self, message: DownMessage) -> None:
+        """A downlink message for this turn."""
+        match message:
+            case Cancel():
+                if message.activation == self.spec.activation:
+                    self.cancel(message.reason, message.mark)
+            case Resumed():
+                if message.activation == self.spec.activation:
+                    self._resumed = self._waits
+                    self.poke()
+            case _:
+                self.family.hear(message)
+
+    def cancel(self, reason: str, mark: int) -> None:
+        """End the turn; a stop goes on to the children."""
+        if self.cancelled or self.over:
+            return
+        self.cancelled = reason
+        for _, child in self.process.courier.drop_unsent(self.spec.activation):
+            child.receipt = None
+        if reason == "stopped":
+            self.family.cascade(mark)
+        if not self.plan.deaf:
+            self.process.after(_EVERY_CANCEL * self.process.world.random.random(), self._ended_by_cancel)
+
+    def _ended_by_cancel(self) -> None:
+        state = RunState.TIMED_OUT if self.cancelled == "timeout" else RunState.CANCELLED
+        self._settle(Outcome(state))

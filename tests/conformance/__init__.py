@@ -1,0 +1,1 @@
+"""Runs the conformance cases (tests/cases/README.md) against the pure entry points of the library."""

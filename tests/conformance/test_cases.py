@@ -1,0 +1,89 @@
+"""Every conformance case is one test, named by the case's id.
+
+The cases are taken from the folder in ``OPENCLAW_RAY_CASES``, else from ``../shared/cases`` beside the
+repository, else from ``tests/cases``, which is a copy of the former. A group without an adapter is one
+skipped test. A miss of a case that is not firm is reported (printed, and a property of the test), not failed.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .adapters import ADAPTERS
+from .expand import expand
+from .match import misfit
+
+_REPOSITORY = Path(__file__).resolve().parents[2]
+_SHARED = _REPOSITORY.parent / "shared" / "cases"
+_COPY = _REPOSITORY / "tests" / "cases"
+
+
+def _folder() -> Path:
+    if named := os.environ.get("OPENCLAW_RAY_CASES"):
+        return Path(named)
+    return _SHARED if _SHARED.is_dir() else _COPY
+
+
+_FILES: dict[str, dict[str, Any]] = {
+    path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(_folder().glob("*.json"))
+}
+_WIRED = [
+    pytest.param(case, group, id=case["id"])
+    for group, file in _FILES.items()
+    if group in ADAPTERS
+    for case in file["cases"]
+]
+_UNWIRED = {group: len(file["cases"]) for group, file in _FILES.items() if group not in ADAPTERS}
+
+
+@pytest.mark.parametrize(("case", "group"), _WIRED)
+def test_case(case: dict[str, Any], group: str, record_property: Any) -> None:
+    unordered = _FILES[group]["unordered"]
+    got = ADAPTERS[group](expand(case["input"]))
+    patterns = [case["expected"], *case.get("also_accept", ())]
+    misses = [misfit(expand(pattern), got, unordered) for pattern in patterns]
+    if None in misses:
+        return
+    text = f"{case['id']}: {misses[0]} ({case.get('note', 'no note')})"
+    if case.get("firm", True):
+        pytest.fail(text)
+    record_property("soft_miss", text)
+    print(f"not firm, missed: {text}")
+
+
+@pytest.mark.parametrize("group", _UNWIRED)
+def test_group_is_not_yet_run(group: str) -> None:
+    pytest.skip(f"not yet run: {group} ({_UNWIRED[group]} cases)")
+
+
+def test_whole_configs_are_not_yet_run() -> None:
+    count = len(list((_folder() / "configs").glob("*.expected.json")))
+    pytest.skip(f"not yet run: configs ({count} whole files)")
+
+
+def test_every_wired_group_has_cases() -> None:
+    assert set(ADAPTERS) <= set(_FILES)
+    assert all(_FILES[group]["cases"] for group in ADAPTERS)
+
+
+def test_case_ids_are_unique() -> None:
+    ids = [case["id"] for file in _FILES.values() for case in file["cases"]]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.skipif(not _SHARED.is_dir(), reason="../shared/cases is not there")
+def test_the_copy_is_identical_to_the_shared_cases() -> None:
+    shared, copy = (
+        sorted(path.relative_to(root) for path in root.rglob("*") if path.is_file())
+        for root in (_SHARED, _COPY)
+    )
+    assert shared == copy
+    _, different, broken = filecmp.cmpfiles(_SHARED, _COPY, [str(path) for path in shared], shallow=False)
+    assert not different
+    assert not broken
