@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from typing import Any, Protocol
 
 from openclaw_ray.actors.names import find_actor
+from openclaw_ray.actors.wire import pack_step, unpack
 from openclaw_ray.core.clock import Clock, SystemClock
 from openclaw_ray.core.errors import RuntimeClosed, RuntimeUnavailable
 from openclaw_ray.core.protocol.courier import Courier
@@ -224,13 +225,14 @@ class CourierThread:
         import ray
         from ray.exceptions import GetTimeoutError, RayError
 
+        packed = pack_step(step)
         since = self.clock.mono()
         told = False
         tries = 0
         detail = ""
         while not self.closed:
             try:
-                answer = ray.get(self.registry.step.remote(step), timeout=self.timeout)
+                answer = unpack(ray.get(self.registry.step.remote(packed), timeout=self.timeout))
                 if answer.word not in ("recovering", "unavailable"):
                     return answer
                 detail = answer.detail or answer.word

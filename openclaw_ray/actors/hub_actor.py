@@ -2,19 +2,25 @@
 (PROTOCOL.md 2.5, 7.4). It may park calls; it is never on the path of a step.
 
 1. The registry has one push in flight; its answer says which rows are on disk and which incarnation of the hub this is.
+   A new hub says that it is one: all that is unacknowledged comes again.
 2. A poll lasts at most the time that it asks for and is the client's sign of life; a new one ends the older one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import contextlib
+import pickle
 import time
 import uuid
 from typing import Any, Literal
 
-from openclaw_ray.core.events import Event
+from openclaw_ray.actors.raylet_watch import end_with_raylet
+from openclaw_ray.actors.names import find_actor
+from openclaw_ray.actors.wire import pack, unpack
 from openclaw_ray.core.protocol.hubstate import HubBatch, HubState
-from openclaw_ray.core.protocol.messages import DownMessage, Row
+from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.store.transcripts import Transcripts
 
 __all__ = ["HubActor"]
@@ -23,16 +29,20 @@ __all__ = ["HubActor"]
 class HubActor:
     """One per runtime, beside the registry."""
 
-    def __init__(self, state_dir: str, sync: Literal["normal", "full"]) -> None:
+    def __init__(self, runtime: str, state_dir: str, sync: Literal["normal", "full"]) -> None:
+        end_with_raylet()
         self.incarnation = uuid.uuid4().hex
         self.state = HubState()
         self.transcripts = Transcripts(state_dir, sync=sync)
         self._polls: dict[str, asyncio.Event] = {}
         self._watchers: set[asyncio.Event] = set()
         self._acked = 0
+        with contextlib.suppress(ValueError):  # the first hub of a runtime may be there before its registry
+            find_actor(runtime, "registry").hub_is_new.remote(self.incarnation)
 
-    async def push(self, incarnation: int, batch: HubBatch) -> tuple[str, int]:
+    async def push(self, incarnation: int, packed: bytes) -> tuple[str, int]:
         """Take a batch: wake those it concerns first, then write the rows; gives (own incarnation, rows written up to)."""
+        batch: HubBatch = unpack(packed)
         pushed = self.state.push(incarnation, batch)
         for client in pushed.clients:
             parked = self._polls.get(client)
@@ -41,21 +51,21 @@ class HubActor:
         if pushed.events:
             for watcher in self._watchers:
                 watcher.set()
-        for session_id, number in batch.begins:
-            self.transcripts.begin(session_id, number)
         if batch.rows:
             by_agent: dict[str, list[Row]] = {}
             for number, agent, row in batch.rows:
-                by_agent.setdefault(agent, []).append(row)
-                self._acked = max(self._acked, number)
+                by_agent.setdefault(agent, []).append(pickle.loads(row))
             for agent, rows in by_agent.items():
                 self.transcripts.append(agent, rows)
+            self._acked = max(self._acked, batch.rows[-1][0])  # only now: an append may have failed
+        for session_id, number in batch.begins:
+            self.transcripts.begin(session_id, number)
         return self.incarnation, self._acked
 
     async def poll(
         self, client: str, incarnation: int, cursor: int, wait: float
-    ) -> tuple[int, list[tuple[int, DownMessage]]]:
-        """Messages above ``cursor``, at once if there are any, else within ``wait`` seconds (2)."""
+    ) -> tuple[int, bytes]:
+        """Packed messages above ``cursor``, at once if there are any, else within ``wait`` seconds (2)."""
         older = self._polls.get(client)
         if older is not None:
             older.set()
@@ -71,10 +81,10 @@ class HubActor:
             if self._polls.get(client) is mine:
                 del self._polls[client]
             self.state.touch(client, time.monotonic())
-        return self.state.incarnation, messages
+        return self.state.incarnation, pack(messages) if messages else b""
 
-    async def events(self, after: int, wait: float) -> tuple[bool, list[Event]]:
-        """Events above ``after``: (False, []) if they are too old for memory and are to be read from the journal."""
+    async def events(self, after: int, wait: float) -> tuple[bool, list[bytes]]:
+        """Events above ``after`` in their journaled form: (False, []) if they are too old for memory and are to be read from the journal."""
         found = self.state.events_after(after)
         if found is not None and not found:
             mine = asyncio.Event()
@@ -96,6 +106,10 @@ class HubActor:
         for client in clients:
             self.state.expect(client, now)
         return [client for client in self.state.silent(now, lease) if client in clients]
+
+    async def ping(self) -> dict[str, int]:
+        """Sign of life: its process."""
+        return {"pid": os.getpid()}
 
     async def statistics(self) -> Any:
         """Frozen counts."""

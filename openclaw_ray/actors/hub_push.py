@@ -17,6 +17,7 @@ import ray
 from ray.exceptions import RayError
 
 from openclaw_ray.actors.names import find_actor
+from openclaw_ray.actors.wire import pack
 from openclaw_ray.core.protocol.hubstate import HubBatch
 
 if TYPE_CHECKING:
@@ -42,16 +43,20 @@ class HubPush:
 
     def nudge(self) -> None:
         """Something was committed."""
-        if self.registry.core.s.client_waits:
+        if self._client_waits():
             self._urgent.set()
         self.wake.set()
+
+    def _client_waits(self) -> bool:
+        with self.registry.lock:
+            return self.registry.core.client_waits
 
     def run(self) -> None:
         """Push for ever."""
         while True:
             self.wake.wait()
             self.wake.clear()
-            if not self.registry.core.s.client_waits:
+            if not self._client_waits():
                 self._urgent.wait(ROWS_MAY_WAIT)
             self._urgent.clear()
             while (batch := self._take()) is not None:
@@ -65,6 +70,7 @@ class HubPush:
 
     def _push(self, numbered: tuple[int, HubBatch]) -> None:
         incarnation, batch = numbered
+        pause = 0.05
         while True:
             if incarnation != self.registry.core.s.incarnation:
                 # this registry was built anew meanwhile and says its messages itself; rows and events stay true
@@ -72,23 +78,25 @@ class HubPush:
                 incarnation = self.registry.core.s.incarnation
             try:
                 hub = self._find()
-                incarnation_of_hub, acked = ray.get(hub.push.remote(incarnation, batch), timeout=PUSH_WITHIN)
+                incarnation_of_hub, acked = ray.get(hub.push.remote(incarnation, pack(batch)), timeout=PUSH_WITHIN)
             except (RayError, ValueError):
+                # a hub that is away, or whose disk is full: the journal keeps the rows for as long as that lasts
                 self._hub = None
-                time.sleep(0.05)
+                time.sleep(pause)
+                pause = min(1.0, 2 * pause)
                 continue
-            if self._incarnation and incarnation_of_hub != self._incarnation:
-                self._again()
-            self._incarnation = incarnation_of_hub
+            self.hub_is_new(incarnation_of_hub)
             if acked > self._acked:
                 self._acked = acked
                 with self.registry.lock:
                     self.registry.journal.delete_upto("rows", acked)
             return
 
-    def _again(self) -> None:
-        """The hub is a new one (3)."""
-        self.registry.enter(lambda core: core.hub_again())
+    def hub_is_new(self, incarnation: str) -> None:
+        """The hub has said who it is (3)."""
+        before, self._incarnation = self._incarnation, incarnation
+        if before and before != incarnation:
+            self.registry.enter(lambda core: core.hub_again())
 
     def silent(self, clients: list[str], lease: float) -> list[str]:
         """Which clients the hub has not heard of for their lease; none while there is no hub to ask."""

@@ -17,6 +17,7 @@ import ray
 from ray.exceptions import RayActorError, RayError
 
 from openclaw_ray.actors.names import NAMESPACE, actor_name, find_actor
+from openclaw_ray.actors.raylet_watch import end_with_raylet
 
 __all__ = ["Pool", "SessionSettings"]
 
@@ -40,6 +41,7 @@ class Pool:
 
     def __init__(self, settings: SessionSettings) -> None:
         self.settings = settings
+        end_with_raylet()
         self._actors: dict[str, Any] = {}
         self._growing: dict[Any, tuple[str, float, dict[str, Any]]] = {}
         self._values: dict[str, Any] = {}
@@ -103,6 +105,11 @@ class Pool:
         """Let go of a held value."""
         with self._lock:
             self._values.pop(run, None)
+
+    def owned(self) -> list[str]:
+        """Ids of the session actors that it owns: created, and not ended by it."""
+        with self._lock:
+            return sorted(self._actors)
 
     def ping(self) -> dict[str, int]:
         """Sign of life: how many actors it owns."""

@@ -11,9 +11,11 @@ Groups: ``step`` (1 thread) for couriers; ``query`` (2) for lists and code; ``no
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +25,9 @@ import ray
 from openclaw_ray.actors.crew_watch import CrewWatch
 from openclaw_ray.actors.hub_push import HubPush
 from openclaw_ray.actors.names import find_actor
+from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.registry_views import Views
+from openclaw_ray.actors.wire import pack, pack_spec, unpack
 from openclaw_ray.core.clock import SystemClock
 from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.protocol.journal import JournalFault
@@ -74,6 +78,7 @@ class RegistryActor:
 
     def __init__(self, settings: RegistrySettings) -> None:
         self.settings = settings
+        end_with_raylet()
         self.clock = SystemClock()
         self.lock = threading.RLock()
         self.wake = threading.Event()
@@ -87,11 +92,13 @@ class RegistryActor:
         self.crew = CrewWatch(self)
         self.hub = HubPush(self)
         self.views = Views(self.journal)
-        self._slow: dict[str, int] = {"steps": 0, "faults": 0}
+        self._faults = 0
+        self._step_times: deque[float] = deque(maxlen=4096)
         first = (*self.core.open_boot(settings.boot), *self.core.prewarm(settings.prewarm))
         self.crew.find_again(list(self.core.s.actors.values()))
         self.perform(first)
-        for name, target in (("clock", self._clock), ("hub", self.hub.run), ("leases", self._leases)):
+        threads = {"clock": self._clock, "hub": self.hub.run, "leases": self._leases, "checkpoints": self._checkpoints}
+        for name, target in threads.items():
             threading.Thread(target=target, name=f"openclaw-{name}", daemon=True).start()
 
     def _build(self) -> Registry:
@@ -101,21 +108,26 @@ class RegistryActor:
     # ------------------------------------------------------------------ entries
 
     @ray.method(concurrency_group="step")
-    def step(self, step: Step) -> Answer:
-        """One step of one courier."""
+    def step(self, packed: Any) -> bytes:
+        """One step of one courier; gives its packed `Answer`."""
+        began = time.thread_time()
+        step: Step = unpack(packed)
         try:
             with self.lock:
                 answer, effects = self.core.step(step)
         except JournalFault as fault:
             self._rebuild()
-            return Answer(self.core.s.incarnation, step.seq, "unavailable", detail=f"the journal refuses: {fault}")
+            return pack(
+                Answer(self.core.s.incarnation, step.seq, "unavailable", detail=f"the journal refuses: {fault}")
+            )
         self.perform(effects)
         self.hub.nudge()
+        self._step_times.append(time.thread_time() - began)
         for event in step.events:
             if isinstance(event, Hello):
                 self.crew.met(event.actor)
                 self.arrival.set()
-        return answer
+        return pack(answer)
 
     def enter(self, change: Callable[[Registry], tuple[Effect, ...]]) -> None:
         """An entry of another kind, from a thread of its own."""
@@ -132,7 +144,7 @@ class RegistryActor:
     def _rebuild(self) -> None:
         """Memory is ahead of the journal: start anew from it, as after a crash (2)."""
         with self.lock:
-            self._slow["faults"] += 1
+            self._faults += 1
             handles = {a.id: a.handle for a in self.core.s.actors.values()}
             self.core = self._build()
             for actor in self.core.s.actors.values():
@@ -163,6 +175,11 @@ class RegistryActor:
     def growth_failed(self, actor_id: str, why: str, never: bool) -> None:
         """The pool could not create an actor."""
         self.enter(lambda core: core.growth_failed(actor_id, why, never=never))
+
+    @ray.method(concurrency_group="notice")
+    def hub_is_new(self, incarnation: str) -> None:
+        """A hub has begun; if it is not the first, what no client has confirmed goes again."""
+        self.hub.hub_is_new(incarnation)
 
     @ray.method(concurrency_group="notice")
     def value_held(self, run: str) -> None:
@@ -226,7 +243,8 @@ class RegistryActor:
                 "counts": self.views.counts(self.core),
                 "waiting": self.views.waiting(self.core),
                 "retired": dict(self.core.s.retired_actors),
-                "faults": self._slow["faults"],
+                "faults": self._faults,
+                "step": _step_figures(list(self._step_times)),
             }
 
     # ------------------------------------------------------------------ effects
@@ -236,9 +254,11 @@ class RegistryActor:
         for effect in effects:
             match effect:
                 case Start():
-                    self._call(effect.actor, "start", effect.epoch, effect.spec)
+                    self._call(effect.actor, "start", effect.epoch, pack_spec(effect.spec))
                 case Notify():
-                    self._call(effect.actor, "notify", effect.activation, effect.incarnation, effect.messages)
+                    self._call(
+                        effect.actor, "notify", effect.activation, effect.incarnation, pack(effect.messages)
+                    )
                 case Stop():
                     self._call(effect.actor, "stop", effect.run, effect.activation, effect.reason, effect.mark)
                 case DieIf():
@@ -290,6 +310,13 @@ class RegistryActor:
         self.perform(effects)
         self.hub.nudge()
 
+    def _checkpoints(self) -> None:
+        """Move the journal's log into its file once a second, on a connection of its own, so that no commit has to."""
+        while True:
+            time.sleep(1.0)
+            with contextlib.suppress(JournalFault):
+                self.journal.checkpoint()
+
     def _leases(self) -> None:
         """Which clients have been silent for their lease (PROTOCOL.md 2.5)."""
         lease = self.settings.limits.client_lease_seconds
@@ -305,3 +332,13 @@ class RegistryActor:
         self.enter(lambda core: core.reported(report))
 
 
+def _step_figures(seconds: list[float]) -> dict[str, float]:
+    """CPU time of the newest steps, in milliseconds."""
+    if not seconds:
+        return {"steps": 0, "cpu_p50_ms": 0.0, "cpu_p99_ms": 0.0}
+    ordered = sorted(seconds)
+    return {
+        "steps": len(ordered),
+        "cpu_p50_ms": round(ordered[len(ordered) // 2] * 1000, 3),
+        "cpu_p99_ms": round(ordered[int(len(ordered) * 0.99)] * 1000, 3),
+    }

@@ -31,7 +31,7 @@ class Views:
         """A page of ``runs``, ``sessions`` or ``events``."""
         if what == "events":
             found = self.journal.after("events", int(filters.get("after", 0)), limit=limit)
-            return [pickle.loads(data) for _, data in found]
+            return [data for _, data in found]
         pages = self.journal.select(what, filters, limit=limit, offset=offset)
         if what == "sessions":
             return [session_row(thaw(Session, data)) for data in pages]
@@ -89,6 +89,8 @@ class Views:
             "cold": s.cold_starts,
             "refused": s.refused,
             "pids": sorted(a.pid for a in s.actors.values() if a.pid),
+            "roots": sum(1 for r in s.runs.values() if r.route == "driver"),
+            "crew": {a.id: (a.state, a.pid, a.run) for a in s.actors.values()},
             "lanes": [(x.lane, x.width, x.taken) for x in s.lanes.statistics()],
         }
 

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from openclaw_ray.actors.courier_thread import CourierThread
@@ -104,16 +105,18 @@ class Requester:
             end: Future[Completion] = Future()
             with self._lock:
                 self._ends[admit.run] = end
-            future.add_done_callback(self._receipt_came)
+            future.add_done_callback(partial(self._receipt_came, admit.run))
             asked.append((admit, future))
         if asked:
             self.courier.admit(asked)
         return futures
 
-    def _receipt_came(self, future: Future[Receipt]) -> None:
-        if future.exception() is None and (receipt := future.result()).accepted:
-            with self._lock:
+    def _receipt_came(self, run_id: str, future: Future[Receipt]) -> None:
+        with self._lock:
+            if future.exception() is None and (receipt := future.result()).accepted:
                 self._born[receipt.run_id] = receipt
+            else:
+                self._ends.pop(run_id, None)  # there is no such run: nothing will come
 
     # ------------------------------------------------------------------ ends
 
@@ -198,6 +201,17 @@ class Requester:
                 self._born.pop(run, None)
         if runs:
             self.courier.post(Consumed(self.receiver, runs))
+
+    def dismiss(self, run_ids: Sequence[str]) -> None:
+        """Nobody wants these ends: stop the runs that go on, and consume each end unseen when it comes.
+
+        Not before: what has not ended cannot be consumed, and would be kept for us for ever.
+        """
+        for run_id in run_ids:
+            end = self.completion(run_id)
+            if not end.done():
+                self.stop(run=run_id)
+            end.add_done_callback(lambda _, run=run_id: self.consume((run,)))  # type: ignore[misc]
 
     # ------------------------------------------------------------------ stop
 

@@ -23,8 +23,10 @@ from openclaw_ray.actors.code import Code
 from openclaw_ray.actors.courier_thread import CourierThread
 from openclaw_ray.actors.names import find_actor
 from openclaw_ray.actors.pool import SessionSettings
+from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.session_log import SessionLog
 from openclaw_ray.actors.session_turn import SessionTurn
+from openclaw_ray.actors.wire import pack, unpack
 from openclaw_ray.agents.descendants import become_subreaper, kill_descendants
 from openclaw_ray.agents.hygiene import Baseline
 from openclaw_ray.agents.run_turn import TurnRunner
@@ -51,6 +53,7 @@ class SessionActor:
         self.settings = settings
         self.actor_id = actor_id
         become_subreaper()
+        end_with_raylet()
         self._forever = threading.Event()
         self._lock = threading.Lock()
         self.activation = Activation(actor_id)
@@ -59,7 +62,7 @@ class SessionActor:
         registry = find_actor(settings.runtime, "registry")
         self.courier = CourierThread(actor_id, settings.runtime, registry, self, timeout=settings.registry_timeout)
         self.code = Code(self.courier)
-        self.log = SessionLog(settings.state_dir)
+        self.log = SessionLog(settings.state_dir, actor_id)
         context = ray.get_runtime_context()
         self.courier.post(Hello(actor_id, context.get_node_id(), os.getpid(), context.current_actor))
         self.courier.start()
@@ -68,8 +71,9 @@ class SessionActor:
     # ------------------------------------------------------------------ turn
 
     @ray.method(concurrency_group="turn")
-    def start(self, epoch: int, spec: Spec) -> None:
+    def start(self, epoch: int, packed: Any) -> None:
         """Run a turn (1)."""
+        spec: Spec = unpack(packed)
         with self._lock:
             answer = self.activation.start(epoch, spec)
             if answer is StartAnswer.RUN:
@@ -86,13 +90,14 @@ class SessionActor:
     # ------------------------------------------------------------------ control
 
     @ray.method(concurrency_group="control")
-    def notify(self, receiver: str, incarnation: int, messages: tuple[tuple[int, DownMessage], ...]) -> None:
+    def notify(self, receiver: str, incarnation: int, packed: bytes) -> None:
         """Downlink messages."""
-        self.courier.arrived(receiver, incarnation, messages)
+        self.courier.arrived(receiver, incarnation, unpack(packed))
 
     @ray.method(concurrency_group="control")
-    def deliver(self, activation: str, completed: Completed) -> None:
+    def deliver(self, activation: str, packed: bytes) -> None:
         """A child announces its end itself (PROTOCOL.md 4.4 a, 4.5)."""
+        completed: Completed = unpack(packed)
         turn = self.turn
         if turn is not None and turn.spec.activation == activation and self.courier.announced(completed.run):
             turn.requester.ended(completed)
@@ -167,7 +172,7 @@ class SessionActor:
             handle = self.courier.handle(to.actor, to.handle)
         except ValueError:
             return  # the parent's process is gone: the registry hears of it and keeps the completion
-        handle.deliver.remote(to.activation, completed)
+        handle.deliver.remote(to.activation, pack(completed))
 
     def message(self, receiver: str, message: DownMessage) -> None:
         """A downlink message for the running turn."""

@@ -1,59 +1,73 @@
-"""During a turn, file descriptors 1 and 2 go to the session's own log, output of its tools included (DESIGN.md 9)."""
+"""The output of turns: file descriptors 1 and 2 of a session process, its tools' output included (DESIGN.md 9).
+
+1. From the first turn on, both go to the process's own file, ``<actor>.out``. Most turns write nothing and cost nothing.
+2. At the end of a turn that wrote something, the file becomes, or is appended to, ``<sessionId>.log``.
+3. A process that dies in a turn leaves its ``<actor>.out`` behind; the run record says which actor that was.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 from pathlib import Path
 
-__all__ = ["SessionLog", "log_path"]
+__all__ = ["SessionLog", "log_path", "output_path"]
 
 
 def log_path(state_dir: str | Path, session_id: str) -> Path:
-    """Where a session's output is, on the node that ran it."""
+    """What a session's ended turns wrote, on the node that ran them."""
     return Path(state_dir) / "logs" / f"{session_id}.log"
 
 
+def output_path(state_dir: str | Path, actor_id: str) -> Path:
+    """What the turn that an actor runs, or died in, has written so far."""
+    return Path(state_dir) / "logs" / f"{actor_id}.out"
+
+
 class SessionLog:
-    """Points the process's output at one session's log and back. A log that stays empty is removed again."""
+    """The output of one session process."""
 
-    def __init__(self, state_dir: str) -> None:
-        self._folder = Path(state_dir) / "logs"
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._own: tuple[int, int] | None = None
+    def __init__(self, state_dir: str, actor_id: str) -> None:
+        self._state_dir = state_dir
+        self._path = output_path(state_dir, actor_id)
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._own: int | None = None
         self._fd = -1
-        self._path = ""
 
-    def begin(self, session_id: str) -> None:
-        """Output belongs to this session from now on."""
+    def begin(self) -> None:
+        """A turn begins (1)."""
         if self._own is None:
-            self._own = (os.dup(1), os.dup(2))
-        _flush()
-        self._path = str(self._folder / f"{session_id}.log")
-        self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        os.dup2(self._fd, 1)
-        os.dup2(self._fd, 2)
+            self._own = os.dup(2)
+            self._open()
 
-    def end(self) -> None:
-        """Output is the process's own again."""
-        if self._own is None or self._fd < 0:
-            return
+    def end(self, session_id: str) -> None:
+        """The turn has ended: what it wrote is the session's (2)."""
         _flush()
-        os.dup2(self._own[0], 1)
-        os.dup2(self._own[1], 2)
-        empty = os.fstat(self._fd).st_size == 0
-        os.close(self._fd)
-        self._fd = -1
-        if empty:
-            with contextlib.suppress(OSError):
-                os.unlink(self._path)
+        if os.fstat(self._fd).st_size == 0:
+            return
+        log = log_path(self._state_dir, session_id)
+        if log.exists():
+            with log.open("ab") as end, self._path.open("rb") as start:
+                shutil.copyfileobj(start, end)
+            os.ftruncate(self._fd, 0)
+        else:
+            self._path.rename(log)
+            self._open()
 
     def one_line(self, text: str) -> None:
         """One line to the process's own error output: Ray's driver sees one per failure."""
-        fd = self._own[1] if self._own is not None else 2
-        with contextlib.suppress(OSError):
-            os.write(fd, (text.replace("\n", " ")[:400] + "\n").encode())
+        if self._own is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._own, (text.replace("\n", " ")[:400] + "\n").encode())
+
+    def _open(self) -> None:
+        old, self._fd = self._fd, os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        os.dup2(self._fd, 1)
+        os.dup2(self._fd, 2)
+        if old >= 0:
+            os.close(old)
 
 
 def _flush() -> None:

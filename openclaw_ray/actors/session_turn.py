@@ -77,11 +77,11 @@ class SessionTurn:
         spec, actor = self.spec, self.actor
         began = time.monotonic()
         self.courier.alarm("started", STARTED_AFTER, lambda: self._started(began))
-        actor.log.begin(spec.session_id)
+        actor.log.begin()
         try:
             ended = self._program(began)
         finally:
-            actor.log.end()
+            actor.log.end(spec.session_id)
         self.courier.cancel_alarm("started")
         self.courier.cancel_alarm("progress")
         if self._cancelled is not None:
@@ -89,7 +89,7 @@ class SessionTurn:
         clean = check(baseline, actor.runner.loop)
         if ended.outcome.text is not None:
             self.append("assistant", ended.outcome.text)
-        if ended.outcome.state is RunState.FAILED and ended.outcome.error is not None:
+        if ended.outcome.state is RunState.FAILED and ended.outcome.error is not None and self._cancelled is None:
             error = ended.outcome.error
             actor.log.one_line(f"[openclaw_ray] {spec.session_key} failed: {error.type}: {error.message}")
         with self._lock:

@@ -99,9 +99,7 @@ def accepted(receipt: Receipt) -> Receipt:
 
 def _task_text(task: Any, input: Any, has_input: bool, index: int) -> str:
     if not isinstance(task, str):
-        raise InvalidItem(
-            index, f"the task is text, not {type(task).__name__}; pass other objects as input=…"
-        )
+        raise InvalidItem(index, f"the task is text, not {type(task).__name__}; pass other objects as input=…")
     if not task.strip():
         if not has_input:
             raise InvalidItem(index, "an empty task and no input: there is nothing to do")

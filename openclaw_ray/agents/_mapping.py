@@ -55,6 +55,7 @@ class TurnMap:
         self._lock = threading.Lock()
         self._over = False
         self._ended = False
+        self._elsewhere()  # an end there may overtake a refusal here
         self.patience: float | None = None
         """Seconds after which `step` is to be called even if nothing has come; `None` is never."""
 
@@ -145,13 +146,12 @@ class TurnMap:
     def _settled(self, run_id: str) -> None:
         future: Future[Completion] = self._port.completion(run_id)
         error = future.exception()
-        self._given.append(run_id)
+        if self._window.failure is None:  # after it the rest has been dismissed, and consumed by that
+            self._given.append(run_id)
         if error is None:
             self._window.settled(run_id, future.result().result)
             return
-        info = ErrorInfo(
-            type=type(error).__name__, message=bounded(str(error), 2_000), cause=Cause.VALUE_LOST
-        )
+        info = ErrorInfo(type=type(error).__name__, message=bounded(str(error), 2_000), cause=Cause.VALUE_LOST)
         self._window.settled(run_id, Result(status=ResultStatus.LOST, error=info, run_id=run_id))
 
     def _end(self) -> None:

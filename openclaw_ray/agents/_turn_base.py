@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from openclaw_ray.agents._asking import run_timeout
+from openclaw_ray.agents._asking import accepted, run_timeout
 from openclaw_ray.agents._joining import Joining, Until
 from openclaw_ray.agents._mapping import TurnMap
 from openclaw_ray.agents._waits import Wait, Watch, nothing
-from openclaw_ray.agents.port import TurnPort
+from openclaw_ray.agents.port import SpawnRequest, TurnPort
 from openclaw_ray.agents.session_view import SessionView, TurnEvent, session_view, turn_events
 from openclaw_ray.agents.state import load_state
 from openclaw_ray.agents.text import bounded, clean
@@ -67,6 +67,7 @@ class TurnBase:
         self._reason: str | None = None
         self._on_cancel = on_cancel
         self._dismissed: set[str] = set()
+        self._unheard: set[str] = set()
         self._births = {done.run_id: number for number, done in enumerate(self.completions)}
         port.on_cancel(self._cancel)
 
@@ -98,9 +99,7 @@ class TurnBase:
         if reason is not None:
             raise Cancelled(reason)
 
-    def progress(
-        self, text: str | None = None, done: float | None = None, total: float | None = None
-    ) -> None:
+    def progress(self, text: str | None = None, done: float | None = None, total: float | None = None) -> None:
         """Say how far the turn is; coalesced. The last one stands in a timeout's completion, marked partial.
 
         Args:
@@ -148,9 +147,16 @@ class TurnBase:
 
     # ------------------------------------------------------------------ steps between waits
 
+    def _admitted(self, request: SpawnRequest, receipt: Receipt) -> Receipt:
+        accepted(receipt)
+        if not request.expects:
+            self._unheard.add(receipt.run_id)
+        return receipt
+
     def _children(self) -> list[Receipt]:
-        """Children whose ends no program has been given, without those that a join or map has dismissed."""
-        return [child for child in self._port.children() if child.run_id not in self._dismissed]
+        """Children whose ends no program has been given; not those dismissed, or spawned to be unheard of."""
+        left_out = self._dismissed | self._unheard
+        return [child for child in self._port.children() if child.run_id not in left_out]
 
     def _start_join(self, receipts: Receipt | Iterable[Receipt] | None, until: Until | str) -> Joining:
         children = self._children()
@@ -158,9 +164,7 @@ class TurnBase:
             self._births.setdefault(child.run_id, len(self._births))
         if receipts is not None:
             named = [receipts] if isinstance(receipts, Receipt) else list(receipts)
-            children = sorted(
-                _joinable(named), key=lambda child: self._births.get(child.run_id, len(self._births))
-            )
+            children = sorted(_joinable(named), key=lambda child: self._births.get(child.run_id, len(self._births)))
         return Joining(self._port, children, Until(until))
 
     def _end_join(self, joining: Joining) -> list[Completion]:
@@ -220,14 +224,16 @@ def plain_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return [{"role": row.role, "text": row.text, "at": row.at} for row in rows]
 
 
-def _joinable(receipts: list[Receipt]) -> list[Receipt]:
+def _joinable(receipts: list[Receipt], unheard: set[str]) -> list[Receipt]:
     chosen: dict[str, Receipt] = {}
     for receipt in receipts:
         if not isinstance(receipt, Receipt):
             raise TypeError(f"join takes receipts of turn.spawn, not {type(receipt).__name__}")
         if not receipt.accepted:
+            raise ValueError(f"there is nothing to join: the spawn was answered {receipt.status!r}: {receipt.error}")
+        if receipt.run_id in unheard:
             raise ValueError(
-                f"there is nothing to join: the spawn was answered {receipt.status!r}: {receipt.error}"
+                f"{receipt.session_key} was spawned with expects_completion_message=False: join would hang"
             )
         chosen[receipt.run_id] = receipt
     return list(chosen.values())

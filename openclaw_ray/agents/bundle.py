@@ -13,17 +13,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import pickle
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 from openclaw_ray.agents._blame import why_not_picklable
+from openclaw_ray.agents._by_value import by_value
 from openclaw_ray.agents._class_memory import ClassMemory
 from openclaw_ray.agents._identity import identity
 from openclaw_ray.agents._origin import is_installed, module_of, origin_of
@@ -62,12 +61,15 @@ class Bundle:
         id: hash of the agents' identities and the paths.
         agents: sorted by id.
         paths: folders for the session processes' ``sys.path``, in order.
+        modules: those that go by value. Inputs for these agents are to be pickled with them by value, too
+            (`openclaw_ray.agents.pickling.pickle_value`): by reference, a class is not the agent's.
         data: what `load_bundle` reads.
     """
 
     id: str
     agents: tuple[AgentCode, ...]
     paths: tuple[str, ...]
+    modules: tuple[str, ...]
     data: bytes
 
 
@@ -144,20 +146,21 @@ def make_bundle(agents: Iterable[Any], app_dir: str | None = None) -> Bundle:
     packed: dict[str, tuple[str, str | None, bytes]] = {}
     paths = [] if app_dir is None else [os.path.abspath(app_dir)]
     given: dict[str, Any] = {}
+    travelling: set[str] = set()
     for agent in agents:
         info = agent_info(agent)
         if given.setdefault(info.id, agent) is agent and info.id in codes:
             continue
         origin = origin_of(agent)
-        data = _pickled(agent, info.id)
-        code = AgentCode(
-            info.id, identity(agent, data), str(origin), info.resumable, info.spawns, info.follow_up
-        )
+        modules = _travels(agent)
+        data = _pickled(agent, info.id, modules)
+        code = AgentCode(info.id, identity(agent, data), str(origin), info.resumable, info.spawns, info.follow_up)
         known = codes.setdefault(info.id, code)
         if known.hash != code.hash:
             raise DuplicateAgent(info.id, known.origin, code.origin)
         if known is code:
             packed[info.id] = (origin.module, origin.file, data)
+            travelling.update(modules)
             if origin.root is not None and origin.root not in paths:
                 paths.append(origin.root)
     ordered = tuple(codes[agent_id] for agent_id in sorted(codes))
@@ -166,6 +169,7 @@ def make_bundle(agents: Iterable[Any], app_dir: str | None = None) -> Bundle:
         id=hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest(),
         agents=ordered,
         paths=tuple(paths),
+        modules=tuple(sorted(travelling)),
         data=pickle.dumps({code.id: packed[code.id] for code in ordered}, protocol=5),
     )
 
@@ -189,25 +193,17 @@ def import_check(bundle: Bundle) -> None:
 # --------------------------------------------------------------------------- inside
 
 
-def _pickled(agent: Any, agent_id: str) -> bytes:
-    from ray import cloudpickle
-
-    with _by_value(module_of(agent), cloudpickle):
+def _pickled(agent: Any, agent_id: str, modules: Iterable[str]) -> bytes:
+    with by_value(modules):
         try:
             return dumps(agent)
         except Exception as exc:
             raise AgentNotPicklable(agent_id, why_not_picklable(agent, exc, dumps)) from exc
 
 
-@contextlib.contextmanager
-def _by_value(module: ModuleType | None, cloudpickle: Any) -> Iterator[None]:
+def _travels(agent: Any) -> list[str]:
+    """The name of its module, if that has to go by value: not ``__main__``, which does so anyway."""
+    module = module_of(agent)
     if module is None or module.__name__ == "__main__" or is_installed(module):
-        yield  # by value anyway, or on every node
-        return
-    registered = module.__name__ in cloudpickle.list_registry_pickle_by_value()
-    cloudpickle.register_pickle_by_value(module)
-    try:
-        yield
-    finally:
-        if not registered:  # it was the host's wish, and stays
-            cloudpickle.unregister_pickle_by_value(module)
+        return []
+    return [module.__name__]

@@ -59,15 +59,11 @@ def _check_shape(function: Any) -> None:
     if isinstance(function, type):
         raise TypeError(f"@agent is for functions; a class such as {function.__name__} subclasses Agent")
     if not inspect.isfunction(function):
-        raise TypeError(
-            f"@agent is for functions (def or async def), not for {type(function).__name__} objects"
-        )
+        raise TypeError(f"@agent is for functions (def or async def), not for {type(function).__name__} objects")
     plain = inspect.unwrap(function)
     if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
         raise TypeError(f"{function.__qualname__} is a generator; an agent returns its outcome")
     try:
         inspect.signature(function).bind(object())
     except TypeError as exc:
-        raise TypeError(
-            f"{function.__qualname__} cannot be called with one argument, the turn: {exc}"
-        ) from None
+        raise TypeError(f"{function.__qualname__} cannot be called with one argument, the turn: {exc}") from None

@@ -58,9 +58,7 @@ def agent_info(agent: Any) -> AgentInfo:
     if isinstance(agent, type) and issubclass(agent, Agent):
         if agent is Agent:
             raise TypeError("Agent itself is no agent; pass a subclass that has on_turn")
-        return AgentInfo(
-            checked_id(agent.id), bool(agent.resumable), bool(agent.spawns), bool(agent.follow_up)
-        )
+        return AgentInfo(checked_id(agent.id), bool(agent.resumable), bool(agent.spawns), bool(agent.follow_up))
     if isinstance(agent, Agent):
         kind = type(agent).__name__
         raise TypeError(f"pass the class {kind}, not an instance: each activation makes its own")

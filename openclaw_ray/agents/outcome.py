@@ -31,9 +31,7 @@ _STATES = {
 
 def failed(kind: str, message: str, cause: Cause, traceback: str | None = None) -> Outcome:
     """The outcome of a failed turn; ``kind`` is an exception's class name or a cause word."""
-    error = ErrorInfo(
-        type=kind, message=bounded(message, MESSAGE_LIMIT) or kind, traceback=traceback, cause=cause
-    )
+    error = ErrorInfo(type=kind, message=bounded(message, MESSAGE_LIMIT) or kind, traceback=traceback, cause=cause)
     return Outcome(state=RunState.FAILED, error=error)
 
 
@@ -114,9 +112,7 @@ def _of_result(result: Result[Any]) -> tuple[Outcome, Any]:
     return outcome, kept
 
 
-def _with_value(
-    state: RunState, text: str | None, value: Any, error: ErrorInfo | None
-) -> tuple[Outcome, Any]:
+def _with_value(state: RunState, text: str | None, value: Any, error: ErrorInfo | None) -> tuple[Outcome, Any]:
     data, held = None, 0
     if value is not None:
         try:

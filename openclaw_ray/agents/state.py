@@ -30,9 +30,7 @@ def dump_state(state: Any, before: bytes | None, limit: int = STATE_MAX_BYTES) -
         return None
     for key in state:
         if not isinstance(key, str):
-            raise TypeError(
-                f"turn.state has the key {key!r}; JSON keys are text, it would come back as another"
-            )
+            raise TypeError(f"turn.state has the key {key!r}; JSON keys are text, it would come back as another")
     try:
         data = _dumps(state)
     except (TypeError, ValueError, RecursionError) as exc:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from openclaw_ray.agents._asking import MISSING, accepted, spawn_request
+from openclaw_ray.agents._asking import MISSING, spawn_request
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import Deadline, SyncWait, nothing
@@ -47,7 +47,7 @@ class SyncTurn(TurnBase):
             expects_completion_message=expects_completion_message,
         )
         self.check()
-        return accepted(self._result_of(self._port.spawn([request])[0]))
+        return self._admitted(request, self._result_of(self._port.spawn([request])[0]))
 
     def join(
         self,
@@ -140,9 +140,7 @@ class SyncTurn(TurnBase):
                 self._result_of(self._port.resume())
 
 
-def _wait_until(
-    check: Callable[[], None], wait: SyncWait, deadline: Deadline, satisfied: Callable[[], bool]
-) -> None:
+def _wait_until(check: Callable[[], None], wait: SyncWait, deadline: Deadline, satisfied: Callable[[], bool]) -> None:
     while True:
         check()
         if satisfied() or deadline.passed:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from openclaw_ray.agents._asking import MISSING, accepted, spawn_request
+from openclaw_ray.agents._asking import MISSING, spawn_request
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import AsyncWait, Deadline, nothing
@@ -45,7 +45,7 @@ class Turn(TurnBase):
             input: any Python object that can be pickled, or an ``ObjectRef``; the child's ``turn.input``.
             label: display title, at most 512 characters.
             run_timeout_seconds: from the first start to the deadline; 0 is none, the default is configured.
-            expects_completion_message: False if nobody is to be told of its end.
+            expects_completion_message: False if nobody is to be told of its end; then it cannot be joined.
 
         Raises:
             SpawnForbidden: a policy refused it; ``receipt`` names limit, value and configuration path.
@@ -64,7 +64,7 @@ class Turn(TurnBase):
             expects_completion_message=expects_completion_message,
         )
         self.check()
-        return accepted(await self._result_of(self._port.spawn([request])[0]))
+        return self._admitted(request, await self._result_of(self._port.spawn([request])[0]))
 
     async def join(
         self,

@@ -96,9 +96,7 @@ def _is_used(loop: asyncio.AbstractEventLoop) -> bool:
     """
     if getattr(loop, "_default_executor", None) is not None or getattr(loop, "_ready", None):
         return True
-    if len(getattr(loop, "_asyncgens", ())) or any(
-        not timer.cancelled() for timer in getattr(loop, "_scheduled", ())
-    ):
+    if len(getattr(loop, "_asyncgens", ())) or any(not timer.cancelled() for timer in getattr(loop, "_scheduled", ())):
         return True
     selector = getattr(loop, "_selector", None)
     # one is the loop's own, by which other threads wake it

@@ -41,9 +41,7 @@ class AppFile:
             for ids in (self.own, tuple(self.agents)):
                 if len(ids) == 1:
                     return ids[0]
-            raise CommandError(
-                f"{self.path} has {len(self.agents)} agents: choose one with --agent ({known})"
-            )
+            raise CommandError(f"{self.path} has {len(self.agents)} agents: choose one with --agent ({known})")
         if agent_id not in self.agents:
             raise CommandError(f"{self.path} has no agent {agent_id!r}; --agent can be: {known}")
         return agent_id
@@ -74,9 +72,7 @@ def load_app(path: str) -> AppFile:
         if getattr(value, "__module__", None) == module.__name__ and agent_id not in own:
             own.append(agent_id)
     if not agents:
-        raise CommandError(
-            f"{path} defines no agent; decorate a function with @openclaw_ray.agent, or subclass Agent"
-        )
+        raise CommandError(f"{path} defines no agent; decorate a function with @openclaw_ray.agent, or subclass Agent")
     return AppFile(path=Path(path), agents=agents, own=tuple(own))
 
 
@@ -86,9 +82,7 @@ def _refuse_hiding(file: Path) -> None:
     taken = loaded is not None and (origin is None or Path(origin).resolve() != file)
     if taken or file.stem in sys.stdlib_module_names:
         where = f" ({origin})" if origin else ""
-        raise CommandError(
-            f"{file.name} would hide the module {file.stem}{where}; give the file another name"
-        )
+        raise CommandError(f"{file.name} would hide the module {file.stem}{where}; give the file another name")
 
 
 def _import(file: Path, shown: str) -> ModuleType:

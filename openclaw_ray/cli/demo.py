@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -16,7 +19,7 @@ import click
 from openclaw_ray.cli.exits import FAILED, OK, CommandError, OutputClosed
 from openclaw_ray.cli.interrupt import Interrupt
 from openclaw_ray.cli.live_tree import show_tree
-from openclaw_ray.cli.opening import Place, open_runtime, place_options
+from openclaw_ray.cli.opening import LiveRuntime, Place, open_runtime, place_options
 
 if TYPE_CHECKING:
     from openclaw_ray.agents.builtin.survey.combine import Report
@@ -26,10 +29,10 @@ __all__ = ["RuntimeFigures", "demo", "runtime_figures", "spread"]
 _CONFIG: dict[str, object] = {
     # by default an agent may only spawn its own kind; here main spawns surveyors, and they readers. The other
     # two are as wide as they can be: the width of the maps is what bounds this job
-    "agents": {
-        "defaults": {"subagents": {"allowAgents": ["*"], "maxChildrenPerAgent": 20, "maxConcurrent": 20}}
-    },
+    "agents": {"defaults": {"subagents": {"allowAgents": ["*"], "maxChildrenPerAgent": 20, "maxConcurrent": 20}}},
 }
+_LOOK_EVERY = 2.0
+"""Seconds between two looks at the memory of all processes, which cost some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +74,7 @@ class RuntimeFigures:
 @click.command(short_help="Survey a folder with a session for each file.")
 @click.argument("path", required=False, type=click.Path(exists=True, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")
-@click.option(
-    "--width", metavar="N", type=click.IntRange(min=1), help="Files read at once.  [default: 2 for each CPU]"
-)
+@click.option("--width", metavar="N", type=click.IntRange(min=1), help="Files read at once.  [default: 2 for each CPU]")
 @click.option("--no-progress", is_flag=True, help="Nothing on standard error but errors and notes.")
 @place_options
 def demo(path: str | None, as_json: bool, width: int | None, no_progress: bool, **place: str | None) -> int:
@@ -97,7 +98,10 @@ def demo(path: str | None, as_json: bool, width: int | None, no_progress: bool, 
         began = time.monotonic()
         with open_runtime(SURVEY_AGENTS, Place(**place), interrupt, config=_CONFIG) as runtime:
             started = time.monotonic()
-            with show_tree(runtime.events(), fold=("reader",), wanted=not no_progress) as view:
+            with (
+                show_tree(runtime.events(), fold=("reader",), wanted=not no_progress) as view,
+                _watched_memory(runtime),
+            ):
                 interrupt.note = view.note
                 result = runtime.map("main", [job])[0]
             wall = time.monotonic() - started
@@ -116,6 +120,25 @@ def spread(width: int) -> tuple[int, int]:
     """How many folders at once, and how many files of each, make about ``width`` files at once."""
     folders = math.isqrt(width)
     return folders, math.ceil(width / folders)
+
+
+@contextlib.contextmanager
+def _watched_memory(runtime: LiveRuntime) -> Iterator[None]:
+    """The peak that ``stats`` tells is the most that it has seen: let it look now and then."""
+    over = threading.Event()
+
+    def look() -> None:
+        with contextlib.suppress(Exception):
+            while not over.wait(_LOOK_EVERY):
+                runtime.stats()
+
+    looking = threading.Thread(target=look, name="memory", daemon=True)
+    looking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        looking.join(_LOOK_EVERY)
 
 
 def runtime_figures(stats: object, *, wall: float, start: float) -> RuntimeFigures:

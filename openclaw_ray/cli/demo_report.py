@@ -42,19 +42,13 @@ def print_report(report: Report, figures: RuntimeFigures, root: Path) -> None:
         console,
         "Longest functions",
         ("lines", "function", "where"),
-        [
-            (f"{row['lines']:,}", row["name"], f"{row['path']}:{row['line']}")
-            for row in report["longestFunctions"]
-        ],
+        [(f"{row['lines']:,}", row["name"], f"{row['path']}:{row['line']}") for row in report["longestFunctions"]],
     )
     _print_some(
         console,
         f"Duplicate files ({totals['duplicates']:,} beyond the first of each content)",
         ("bytes", "copies", "files"),
-        [
-            (f"{row['bytes']:,}", f"{len(row['files']):,}", _first(row["files"]))
-            for row in report["duplicates"]
-        ],
+        [(f"{row['bytes']:,}", f"{len(row['files']):,}", _first(row["files"])) for row in report["duplicates"]],
     )
     kinds = Counter(finding["kind"] for finding in report["findings"])
     _print_some(
@@ -107,9 +101,7 @@ def _print_some(console: Console, title: str, columns: Iterable[str], rows: list
         return
     table = Table(box=None)
     for column in columns:
-        table.add_column(
-            column, justify="right" if column in ("bytes", "lines", "copies") else "left", overflow="fold"
-        )
+        table.add_column(column, justify="right" if column in ("bytes", "lines", "copies") else "left", overflow="fold")
     for row in rows[:_SHOWN]:
         table.add_row(*(printable(cell) for cell in row))
     console.print()

@@ -4,8 +4,8 @@
    undone.
 2. After that the first signal stops the tree gracefully. Nothing is raised: the source of items ends
    (`stopping`, `stop_fd`), results drain, their rows are written, the command ends with exit code 130.
-3. The second signal, 0.3 s or more later, or 15 s without an end after the stop has answered, ends by force:
-   ``force()`` gets 3 s, then the process exits at once.
+3. The second signal, 0.3 s or more later, or 30 s without an end after the first, ends by force: ``force()``
+   gets 3 s, then the process exits at once.
 4. When the reader of standard output goes away, the same happens as at the first signal, with exit code 141;
    a signal after that is a second one.
 
@@ -36,8 +36,8 @@ from openclaw_ray.cli.exits import BROKEN_PIPE, INTERRUPTED, Interrupted
 
 __all__ = ["DRAIN_SECONDS", "FORCE_SECONDS", "SAME_PRESS_SECONDS", "Interrupt"]
 
-DRAIN_SECONDS = 15.0
-"""How long results may drain after the stop has answered."""
+DRAIN_SECONDS = 30.0
+"""How long stopping and draining may take."""
 FORCE_SECONDS = 3.0
 """How long closing by force may take."""
 SAME_PRESS_SECONDS = 0.3
@@ -179,9 +179,7 @@ class Interrupt:
 
     def _press(self, name: str) -> None:
         if self._code is None:
-            self._begin(
-                INTERRUPTED, f"{name}: stopping the sessions, their rows follow; once more ends at once"
-            )
+            self._begin(INTERRUPTED, f"{name}: stopping the sessions, their rows follow; once more ends at once")
         elif self._clock() - self._first_at >= SAME_PRESS_SECONDS:
             self._start(self._end_by_force)
 
@@ -194,6 +192,12 @@ class Interrupt:
         self._start(self._end_gracefully)
 
     def _end_gracefully(self) -> None:
+        self._start(self._stop_tree)
+        if not self._over.wait(DRAIN_SECONDS):
+            self.note(f"not at an end {DRAIN_SECONDS:g} s after the stop: ending by force")
+            self._end_by_force()
+
+    def _stop_tree(self) -> None:
         with self._lock:
             stop = self._stop
         if stop is not None:
@@ -201,9 +205,6 @@ class Interrupt:
                 stop()
             except Exception as error:  # noqa: BLE001 - the end by force follows
                 self.note(f"the stop failed: {error}")
-        if not self._over.wait(DRAIN_SECONDS):
-            self.note(f"not at an end {DRAIN_SECONDS:g} s after the stop: ending by force")
-            self._end_by_force()
 
     def _end_by_force(self) -> None:
         with self._lock:

@@ -45,9 +45,7 @@ def read_lines(fd: int, *, stop_fd: int | None = None) -> Iterator[str]:
         rest.append(last)
         size += len(last)
         if size > LONGEST_LINE:
-            raise CommandError(
-                f"line {number + 1} of the input is longer than {LONGEST_LINE >> 20} MB", FAILED
-            )
+            raise CommandError(f"line {number + 1} of the input is longer than {LONGEST_LINE >> 20} MB", FAILED)
     if text := _text(b"".join(rest)):
         yield text
 

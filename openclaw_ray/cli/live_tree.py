@@ -128,9 +128,7 @@ class TreeView(TreeLines):
 def show_tree(events: Iterator[Event], fold: Collection[str], *, wanted: bool = True) -> Iterator[TreeLines]:
     """Follow ``events`` in a thread and show the tree until the context ends."""
     stream = sys.stderr
-    view = (
-        TreeView(fold, stream) if wanted and stream.isatty() else TreeLines(fold, stream if wanted else None)
-    )
+    view = TreeView(fold, stream) if wanted and stream.isatty() else TreeLines(fold, stream if wanted else None)
     threading.Thread(target=view.follow, args=(events,), name="events", daemon=True).start()
     try:
         yield view

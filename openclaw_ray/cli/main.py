@@ -59,9 +59,7 @@ def run(args: Sequence[str] | None = None) -> int:
         args: what follows the program's name; ``sys.argv[1:]`` if not given.
     """
     try:
-        code = cli.main(
-            args=None if args is None else list(args), prog_name="openclaw-ray", standalone_mode=False
-        )
+        code = cli.main(args=None if args is None else list(args), prog_name="openclaw-ray", standalone_mode=False)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - told, with a traceback if wanted
         exits.tell(error)

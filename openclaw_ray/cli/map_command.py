@@ -10,6 +10,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,7 +37,12 @@ class _Work:
     agents: tuple[object, ...]
     agent_id: str
     payload: Callable[[str], object]
-    tracebacks: bool
+    app_dir: Path | None = None
+
+    @property
+    def tracebacks(self) -> bool:
+        """Whether errors of the user's own code are to be located."""
+        return self.app_dir is not None
 
 
 def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -73,9 +79,7 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) ->
 @click.option(
     "--timeout", metavar="S", type=float, callback=_seconds, help="Seconds that an item may run; 0: no limit."
 )
-@click.option(
-    "--retries", metavar="N", type=click.IntRange(min=0), default=0, help="Tries after a failed one."
-)
+@click.option("--retries", metavar="N", type=click.IntRange(min=0), default=0, help="Tries after a failed one.")
 @click.option(
     "--on-error",
     type=click.Choice(["collect", "raise"]),
@@ -83,9 +87,7 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) ->
     show_default=True,
     help="Go on after a failed item, or stop at the first.",
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="JSON lines; they are the only format, so this changes nothing."
-)
+@click.option("--json", "as_json", is_flag=True, help="JSON lines; they are the only format, so this changes nothing.")
 @click.option("--no-progress", is_flag=True, help="Nothing on standard error but errors and notes.")
 @place_options
 def map_command(
@@ -139,7 +141,7 @@ def map_command(
         if first is None:
             return _nothing(interrupt)
         with (
-            open_runtime(work.agents, Place(**place), interrupt) as runtime,
+            open_runtime(work.agents, Place(**place), interrupt, app_dir=work.app_dir) as runtime,
             open_progress(work.agent_id, wanted=not no_progress) as progress,
         ):
             interrupt.note = progress.note
@@ -202,7 +204,8 @@ def _work(app: str | None, agent: str | None, template: str | None, shell: bool)
         if shell:
             raise click.UsageError("--shell belongs to --exec")
         loaded = load_app(app)
-        return _Work(tuple(loaded.agents.values()), loaded.pick(agent), lambda item: item, tracebacks=True)
+        agents = tuple(loaded.agents.values())
+        return _Work(agents, loaded.pick(agent), lambda item: item, app_dir=loaded.path.resolve().parent)
     assert template is not None
     if agent is not None:
         raise click.UsageError("--agent belongs to --app")
@@ -210,16 +213,12 @@ def _work(app: str | None, agent: str | None, template: str | None, shell: bool)
     from openclaw_ray.agents.builtin.exec_item import exec_item
 
     cwd = os.getcwd()
-    return _Work(
-        (exec_item,), "exec", lambda item: {"argv": command.argv(item), "cwd": cwd}, tracebacks=False
-    )
+    return _Work((exec_item,), "exec", lambda item: {"argv": command.argv(item), "cwd": cwd})
 
 
 def _check_source(source: str | None, lines: str | None, patterns: tuple[str, ...]) -> None:
     if source not in (None, "-"):
-        raise click.UsageError(
-            f"unexpected argument {source!r}; items come from --lines FILE, --glob PATTERN or -"
-        )
+        raise click.UsageError(f"unexpected argument {source!r}; items come from --lines FILE, --glob PATTERN or -")
     if (source is not None) + (lines is not None) + bool(patterns) != 1:
         raise click.UsageError("give one of --lines FILE, --glob PATTERN and - (standard input)")
 

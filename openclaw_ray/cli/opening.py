@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,10 +87,8 @@ def place_options(command: Command) -> Command:
             metavar="ADDR",
             help="Ray cluster to use.  [default: RAY_ADDRESS, else a Ray of its own]",
         ),
-        click.option(
-            "--state", metavar="DIR", help="State dir.  [default: ~/.openclaw/ray/NAME, or a temporary one]"
-        ),
-        click.option("--name", metavar="NAME", help="Name of the runtime; its state is kept."),
+        click.option("--state", metavar="DIR", help="State dir.  [default: ~/.openclaw/ray/NAME, or a temporary one]"),
+        click.option("--name", metavar="NAME", callback=_check_name, help="Name of the runtime; its state is kept."),
     ):
         command = option(command)
     return command
@@ -97,7 +96,12 @@ def place_options(command: Command) -> Command:
 
 @contextlib.contextmanager
 def open_runtime(
-    agents: Iterable[object], place: Place, interrupt: Interrupt, *, config: dict[str, object] | None = None
+    agents: Iterable[object],
+    place: Place,
+    interrupt: Interrupt,
+    *,
+    app_dir: Path | None = None,
+    config: dict[str, object] | None = None,
 ) -> Iterator[LiveRuntime]:
     """Start a runtime that signals stop; it is closed at the end whatever happens.
 
@@ -105,10 +109,11 @@ def open_runtime(
         agents: what it can run.
         place: where it lives.
         interrupt: the entered context that watches signals.
+        app_dir: folder that the agents import their own modules from.
         config: settings to use where the user gave no ``--config``; the user's own default file is not read
             then.
     """
-    runtime = start_runtime(list(agents), place, config)
+    runtime = start_runtime(list(agents), place, app_dir=app_dir, config=config)
     try:
         interrupt.attach(stop=lambda: runtime.stop(runtime.root_key), force=lambda: runtime.close(force=True))
         yield runtime
@@ -117,16 +122,38 @@ def open_runtime(
         runtime.close()
 
 
-def start_runtime(agents: list[object], place: Place, config: dict[str, object] | None) -> LiveRuntime:
-    """Start the real runtime. Tests put a double here."""
+def start_runtime(
+    agents: list[object], place: Place, *, app_dir: Path | None, config: dict[str, object] | None
+) -> LiveRuntime:
+    """Start the real runtime; its warnings become notes. Tests put a double here."""
     import openclaw_ray as oc
 
     if place.address is not None:
         os.environ["RAY_ADDRESS"] = place.address
-    runtime: LiveRuntime = oc.Runtime.start(
-        config=_config_of(place, config), agents=agents, name=place.name, state_dir=place.state
-    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        runtime: LiveRuntime = oc.Runtime.start(
+            config=_config_of(place, config),
+            agents=agents,
+            name=place.name,
+            state_dir=place.state,
+            app_dir=app_dir,
+        )
+    for warning in caught:
+        if warning.category is UserWarning:
+            click.echo(f"note: {warning.message}", err=True)
     return runtime
+
+
+def _check_name(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
+    if name is not None:
+        from openclaw_ray.store.places import check_name
+
+        try:
+            check_name(name)
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, param) from None
+    return name
 
 
 def _config_of(place: Place, config: dict[str, object] | None) -> dict[str, object] | Path | None:

@@ -11,6 +11,7 @@ import click
 from openclaw_ray.cli.exits import OK
 from openclaw_ray.cli.output import JsonLines, printable
 from openclaw_ray.cli.view import open_view, view_options
+from openclaw_ray.core.lifecycle import RunState
 
 __all__ = ["runs"]
 
@@ -19,25 +20,21 @@ __all__ = ["runs"]
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line instead of a table.")
 @click.option(
     "--status",
+    type=click.Choice([state.value for state in RunState]),
     metavar="WORD",
     multiple=True,
-    help="Only runs in this state: queued, running, paused, succeeded, failed, timed_out, cancelled, lost.",
+    help=f"Only runs in this state: {', '.join(state.value for state in RunState)}.",
 )
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most N rows, newest first.")
 @view_options
-def runs(
-    as_json: bool, status: tuple[str, ...], limit: int | None, name: str | None, state: str | None
-) -> int:
+def runs(as_json: bool, status: tuple[str, ...], limit: int | None, name: str | None, state: str | None) -> int:
     """List runs, newest first: who, where it stands, how long it took, why it failed.
 
-    With --name a live runtime is asked; without, the state of the newest runtime on this machine is read from
-    disk, whether it still runs or not.
+    With --name a live runtime is asked, which also tells what waits for what; without, or if it is gone, its
+    state on this machine is read, of the newest runtime if none is named.
     """
     with open_view(name, state) as view:
-        rows: Iterable[Mapping[str, object]] = view.runs()
-        if status:
-            rows = (row for row in rows if row.get("state") in status)
-        rows = itertools.islice(rows, limit)
+        rows = itertools.islice(view.runs(status), limit)
         if as_json:
             output = JsonLines()
             for row in rows:
@@ -51,9 +48,7 @@ def _print_table(rows: Iterable[Mapping[str, object]], source: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(
-        file=sys.stdout, width=None if sys.stdout.isatty() else 160, markup=False, highlight=False
-    )
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, markup=False, highlight=False)
     console.print(printable(source), style="bold", soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     for column in ("state", "agent", "session", "run"):
@@ -67,7 +62,7 @@ def _print_table(rows: Iterable[Mapping[str, object]], source: str) -> None:
 
 def _cells(row: Mapping[str, object]) -> list[str]:
     error = row.get("error")
-    why = error.get("message") if isinstance(error, Mapping) else error
+    why = error.get("message") if isinstance(error, Mapping) else row.get("waitingFor", row.get("pauseReason"))
     values = (
         row.get("state"),
         row.get("agentId"),
@@ -75,4 +70,4 @@ def _cells(row: Mapping[str, object]) -> list[str]:
         row.get("runId"),
         row.get("runtimeMs"),
     )
-    return ["" if value is None else str(value) for value in (*values, why or row.get("reason"))]
+    return ["" if value is None else str(value) for value in (*values, why)]

@@ -26,21 +26,26 @@ def sessions() -> None:
 def logs(key: str, tail: int | None, name: str | None, state: str | None) -> int:
     """Print what the session KEY and its commands wrote to standard output and standard error.
 
-    KEY is a session key as `map` rows and `openclaw-ray runs` show it. With --name a live runtime is asked;
-    without, the newest one on this machine is read from disk.
+    KEY is a session key as `map` rows and `openclaw-ray runs` show it. Logs are read where they were written:
+    on the machine that ran the session.
     """
     with open_view(name, state) as view:
+        source = view.source
         chunks = view.log(key)
         if chunks is None:
-            raise CommandError(f"no session {key!r} in {view.source}; `openclaw-ray runs` lists the keys")
+            raise CommandError(f"no session {key!r} in {source}; `openclaw-ray runs` lists the keys")
         if tail is not None:
             chunks = _last_lines(chunks, tail)
+        wrote = False
         try:
             for chunk in chunks:
+                wrote = True
                 sys.stdout.buffer.write(chunk)
             sys.stdout.buffer.flush()
         except BrokenPipeError:
             raise OutputClosed from None
+    if not wrote:
+        click.echo(f"note: nothing here from {key}: it wrote nothing, or ran on another machine", err=True)
     return OK
 
 

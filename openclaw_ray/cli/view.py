@@ -1,16 +1,32 @@
-"""Looking at a runtime from outside: a live one by its name, or one that has gone, by its state on disk."""
+"""Looking at a runtime from outside: a live one by its name, or any by its state on disk.
+
+1. A state dir that was named is read from disk, whether its runtime still runs or not.
+2. A name is looked for in the Ray cluster at ``RAY_ADDRESS``, or in this machine's if the name has an owner
+   now: a live runtime also tells what waits for what, and where things run.
+3. If it is not there, its state on this machine is read; without a name, that of the runtime written to last.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-__all__ = ["StateView", "open_view", "view_options"]
+if TYPE_CHECKING:
+    from openclaw_ray.store.reading import Reading
+
+__all__ = ["DiskView", "LiveView", "StateView", "open_view", "view_options"]
 
 Command = TypeVar("Command", bound=Callable[..., object])
+Row = Mapping[str, object]
+
+_PAGE = 500
+_CHUNK = 1 << 20
 
 
 class StateView(Protocol):
@@ -24,35 +40,156 @@ class StateView(Protocol):
     def source(self) -> str:
         """See the class."""
 
-    def runs(self) -> Iterator[Mapping[str, object]]:
-        """All runs, newest first: ``runId``, ``sessionKey``, ``agentId``, ``state``, ``runtimeMs``, …."""
+    def runs(self, states: Sequence[str] = ()) -> Iterator[Row]:
+        """Rows of runs (``runId``, ``sessionKey``, ``state``, …), newest first; of these states if any."""
 
     def log(self, key: str) -> Iterator[bytes] | None:
-        """What a session's processes wrote, in pieces; `None` if there is no such session."""
+        """What a session wrote, in pieces, nothing if there is no log here; `None` if there is no session."""
 
 
-def open_view(name: str | None, state_dir: str | None) -> AbstractContextManager[StateView]:
-    """Open a runtime for looking at.
+class DiskView:
+    """A runtime by its state dir."""
+
+    def __init__(self, state_dir: Path, reading: Reading[Any, Any, Any]) -> None:
+        self._state_dir = state_dir
+        self._reading = reading
+
+    @property
+    def source(self) -> str:
+        """Name and place."""
+        return f"runtime {self._state_dir.name} ({self._state_dir})"
+
+    def runs(self, states: Sequence[str] = ()) -> Iterator[Row]:
+        """Page by page from the journal."""
+        return _pages(self._reading.runs, states)
+
+    def log(self, key: str) -> Iterator[bytes] | None:
+        """From the log's file."""
+        session = self._reading.session(key)
+        return None if session is None else _read_log(self._state_dir, session["sessionId"])
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, state_dir: Path) -> Iterator[DiskView]:
+        """Open the journal for reading, beside a registry that may be writing it.
+
+        Raises:
+            JournalError: there is none, or it cannot be read.
+        """
+        from openclaw_ray.actors.registry_views import event_of, run_row, session_row
+        from openclaw_ray.core.protocol.records import Run, Session, thaw
+        from openclaw_ray.store.reading import Reading
+
+        reading: Reading[Any, Any, Any] = Reading(
+            state_dir,
+            run=lambda data: run_row(thaw(Run, data)),
+            session=lambda data: session_row(thaw(Session, data)),
+            event=event_of,
+        )
+        with reading:
+            yield cls(state_dir, reading)
+
+
+class LiveView:
+    """A runtime that answers for itself; logs are read from disk, where they are on this machine."""
+
+    def __init__(self, runtime: Any) -> None:
+        self._runtime = runtime
+
+    @property
+    def source(self) -> str:
+        """Name and place."""
+        return f"live runtime {self._runtime.name} ({self._runtime.state_dir})"
+
+    def runs(self, states: Sequence[str] = ()) -> Iterator[Row]:
+        """Page by page from the registry."""
+        return _pages(self._runtime.runs, states)
+
+    def log(self, key: str) -> Iterator[bytes] | None:
+        """See `DiskView.log`."""
+        with DiskView.open(self._runtime.state_dir) as disk:
+            return disk.log(key)
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, name: str) -> Iterator[LiveView]:
+        """Connect to it.
+
+        Raises:
+            RuntimeNotFound, RayUnreachable, RayClientUnsupported: it is not there.
+        """
+        import openclaw_ray as oc
+
+        runtime = oc.Runtime.connect(name)
+        try:
+            yield cls(runtime)
+        finally:
+            runtime.close()
+
+
+@contextlib.contextmanager
+def open_view(name: str | None, state_dir: str | None) -> Iterator[StateView]:
+    """Open a runtime for looking at, as the module's steps say.
 
     Args:
-        name: connect to this live runtime; `None` reads from disk.
-        state_dir: its state dir; `None` means the usual place of ``name``, or the newest runtime on this
-            machine.
+        name: of the runtime.
+        state_dir: its state dir.
 
     Raises:
-        OpenClawRayError: there is none, with what there is instead.
+        RuntimeNotFound: there is none, with what there is instead.
+        JournalError: its state cannot be read.
     """
-    from openclaw_ray.runtime import places
+    from openclaw_ray.core.errors import RayUnreachable, RuntimeNotFound
+    from openclaw_ray.store.places import newest_state_dir
 
-    view: AbstractContextManager[StateView] = places.open_view(name=name, state_dir=state_dir)
-    return view
+    with contextlib.ExitStack() as stack:
+        view: StateView | None = None
+        if state_dir is None and name is not None and _may_be_live(name):
+            with contextlib.suppress(RuntimeNotFound, RayUnreachable):
+                view = _enter(stack, LiveView.open(name))
+        if view is None:
+            place = newest_state_dir(name) if state_dir is None else Path(state_dir).expanduser()
+            view = _enter(stack, DiskView.open(place))
+        yield view
 
 
 def view_options(command: Command) -> Command:
     """The options ``--name`` and ``--state``."""
     for option in (
-        click.option("--state", metavar="DIR", help="Read this state dir.  [default: of the newest runtime]"),
-        click.option("--name", metavar="NAME", help="Ask the live runtime NAME."),
+        click.option("--state", metavar="DIR", help="Read this state dir."),
+        click.option("--name", metavar="NAME", help="The runtime NAME.  [default: the newest on this machine]"),
     ):
         command = option(command)
     return command
+
+
+def _enter(stack: contextlib.ExitStack, view: AbstractContextManager[StateView]) -> StateView:
+    return stack.enter_context(view)
+
+
+def _may_be_live(name: str) -> bool:
+    """Whether to look in a cluster; without ``RAY_ADDRESS`` Ray is told to take this machine's."""
+    from openclaw_ray.store.places import list_runtimes
+
+    if os.environ.get("RAY_ADDRESS"):
+        return True
+    if any(place.name == name and place.owner is not None for place in list_runtimes()):
+        os.environ["RAY_ADDRESS"] = "auto"
+        return True
+    return False
+
+
+def _pages(page: Callable[..., list[dict[str, Any]]], states: Sequence[str]) -> Iterator[Row]:
+    filters = {"state": list(states)} if states else {}
+    offset = 0
+    while rows := page(limit=_PAGE, offset=offset, **filters):
+        yield from rows
+        offset += len(rows)
+
+
+def _read_log(state_dir: Path, session_id: str) -> Iterator[bytes]:
+    from openclaw_ray.actors.session_log import log_path
+
+    with contextlib.suppress(FileNotFoundError), open(log_path(state_dir, session_id), "rb") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk

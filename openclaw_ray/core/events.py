@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from openclaw_ray.core.compact import compact
+
 __all__ = ["Event"]
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Event:
     """One transition, as the registry journaled it.

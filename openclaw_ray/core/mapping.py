@@ -50,11 +50,7 @@ class OnError(StrEnum):
 class Ticket:
     """Leave to admit one item; named again when its receipt comes.
 
-    Attributes:
-        number: of this attempt, unique within the map.
-        index: position of the item, from 0.
-        attempt: 0 for the first run of the item, 1 for its first retry.
-        item: as the caller gave it.
+    ``number`` is unique within the map, ``index`` the item's position from 0, ``attempt`` 0 for the first run.
     """
 
     number: int
@@ -65,15 +61,9 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class MapStatistics:
-    """Where the items of a map are now, in counts.
-
-    Attributes:
-        asked: admitted, receipt not here yet.
-        running: accepted and not ended.
-        again: to be admitted once more.
-        ready: ended, not handed out.
-        handed: handed out.
-        ceiling: most runs tried at once because of back-pressure; `None` without.
+    """Where the items of a map are now, in counts: admitted without a receipt, accepted and not ended, to be
+    admitted once more, ended and not handed out, handed out. ``ceiling``: most runs tried at once because of
+    back-pressure, `None` without.
     """
 
     asked: int
@@ -89,8 +79,8 @@ class MapWindow:
 
     Args:
         items: pulled one at a time, only when there is room; it may be endless.
-        width: most runs at once that have not ended, ≥ 1.
-        retries: further runs of an item that did not succeed, ≥ 0.
+        width: most runs at once that have not ended.
+        retries: further runs of an item that did not succeed.
         ordered: hand results out in the order of the items, or as they come.
         ahead: runs admitted beyond ``width``, so that one is queued when another ends.
         on_error: see `OnError`.
@@ -201,8 +191,6 @@ class MapWindow:
         if self._asked.pop(ticket.number, None) is not None:
             self._finish(ticket, _refused(type(error).__name__, str(error)))
 
-    # ------------------------------------------------------------------ ending
-
     def settled(self, run_id: str, result: Result[Any]) -> None:
         """The end of one run; a second end of the same run, or that of a foreign one, changes nothing."""
         ticket = self._running.pop(run_id, None)
@@ -250,13 +238,11 @@ class MapWindow:
         self._stops.clear()
         return stops
 
-    # ------------------------------------------------------------------ looking
-
     @property
     def done(self) -> bool:
         """True if nothing runs and nothing will, and all that is ready was handed out.
 
-        After a stop, results behind an item that has none are not handed out in order; they do not count.
+        In order, results behind an item that a stop left without one are never handed out; they do not count.
         """
         if self._stopped:
             return not self.in_flight and not (self._ready and not self._ordered)
@@ -282,8 +268,6 @@ class MapWindow:
         return MapStatistics(
             len(self._asked), len(self._running), len(self._again), self._ready, self._handed, self._ceiling
         )
-
-    # ------------------------------------------------------------------ inside
 
     @property
     def _ready(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, TypeVar
 
+from openclaw_ray.core.compact import compact
 from openclaw_ray.core.lifecycle import ResultStatus
 
 __all__ = ["Completion", "ErrorInfo", "Receipt", "Result", "StopReport", "StopRow", "Usage", "camel_dict"]
@@ -26,6 +27,7 @@ def camel_dict(fields: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens and cost of a run or a subtree. Unknown is `None`, never zero.
@@ -66,6 +68,7 @@ class Usage:
         return camel_dict(asdict(self))
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class ErrorInfo:
     """Why a run did not succeed.
@@ -87,6 +90,7 @@ class ErrorInfo:
         return camel_dict(asdict(self))
 
 
+@compact
 @dataclass(frozen=True)  # no slots: ``Result[str](…)`` sets an attribute of typing's own
 class Result(Generic[T]):
     """The outcome of one run (DESIGN.md 7). An agent may also return one to set its fields itself.
@@ -156,6 +160,7 @@ class Result(Generic[T]):
         )
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Completion:
     """A child's end as its requester hears it (SPEC.md F2). Text is data from the child, never instruction.
@@ -208,6 +213,7 @@ class Completion:
         )
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """The answer to a spawn (SPEC.md B1).
@@ -246,6 +252,7 @@ class Receipt:
         )
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class StopRow:
     """One run of a stopped subtree: ``outcome`` is ``stopped``, ``forced``, ``finished`` or ``failed``."""
@@ -259,6 +266,7 @@ class StopRow:
         return camel_dict(asdict(self))
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class StopReport:
     """What a stop did, counted from the journal alone (PROTOCOL.md 6.7).

@@ -15,6 +15,7 @@ from typing import Any
 from openclaw_ray.actors.courier_thread import CourierThread
 from openclaw_ray.actors.names import find_actor
 from openclaw_ray.actors.requester import Requester
+from openclaw_ray.actors.wire import unpack
 from openclaw_ray.core.errors import RuntimeClosed
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import driver_key
@@ -99,6 +100,6 @@ class Client:
                 if not ray.is_initialized() or self._closing.is_set():
                     return
                 raise
-            incarnation, messages = came
-            if messages:
-                self.courier.arrived(self.id, incarnation, messages)
+            incarnation, packed = came
+            if packed:
+                self.courier.arrived(self.id, incarnation, unpack(packed))

@@ -10,10 +10,11 @@ from __future__ import annotations
 import queue
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 from openclaw_ray.actors.requester import Requester
-from openclaw_ray.agents._asking import item_request
+from openclaw_ray.agents._asking import item_request, run_timeout
 from openclaw_ray.core.errors import InvalidItem, OpenClawRayError, TaskTooLarge
 from openclaw_ray.core.mapping import MapWindow, OnError, Ticket
 from openclaw_ray.core.protocol.messages import MapDone
@@ -36,15 +37,20 @@ def root_map(
     ordered: bool,
     on_error: OnError,
 ) -> Iterator[Result[Any]]:
-    """Results of ``agent_id`` over ``items``.
+    """Results of ``agent_id`` over ``items``; nothing starts before the first is asked for.
 
     Raises:
         RunError: with ``on_error="raise"``, for the first item without success; the others are stopped.
         RuntimeClosed, RuntimeUnavailable: the runtime went away.
+        ValueError: at once, if an option is not as it may be.
     """
     # one queued run a slot: an actor that becomes free finds its next run without asking us
     window = MapWindow(items, width, retries=retries, ordered=ordered, ahead=width, on_error=on_error)
-    job = _Job(requester, window, agent_id, timeout, f"map:{map_id}", width)
+    job = _Job(requester, window, agent_id, run_timeout(timeout, "timeout"), f"map:{map_id}", width)
+    return _results(job, window, MapDone(requester.receiver, map_id, f"map of {agent_id}"))
+
+
+def _results(job: _Job, window: MapWindow, done: MapDone) -> Iterator[Result[Any]]:
     over = False
     count = 0
     try:
@@ -66,8 +72,9 @@ def root_map(
                 yield result
         over = True
     finally:
-        job.close(stop=not over)
-        requester.courier.post(MapDone(requester.receiver, map_id, f"map of {agent_id}: {count} items handed out"))
+        if not over:
+            job.abandon()
+        job.say(replace(done, summary=f"{done.summary}: {count} items handed out"))
 
 
 class _Job:
@@ -83,7 +90,7 @@ class _Job:
         self._lane = lane
         self._width = width
         self._happenings: queue.SimpleQueue[_Happening] = queue.SimpleQueue()
-        self._asked = 0
+        self._unanswered: dict[int, Future[Receipt]] = {}
 
     def admit(self) -> None:
         """Ask for what the window has room for."""
@@ -97,7 +104,7 @@ class _Job:
                     self._window.reject(ticket, error)
             futures = self._requester.spawn(requests, lane=self._lane, lane_width=self._width)
             for ticket, future in zip(asked, futures, strict=True):
-                self._asked += 1
+                self._unanswered[ticket.number] = future
                 future.add_done_callback(lambda f, t=ticket: self._happenings.put(("receipt", t, f)))  # type: ignore[misc]
 
     def wait(self) -> None:
@@ -110,7 +117,7 @@ class _Job:
         kind, subject, future = happening
         error = future.exception()
         if kind == "receipt":
-            self._asked -= 1
+            del self._unanswered[subject.number]
             self._receipt(subject, future, error)
             return
         if error is not None:
@@ -132,18 +139,17 @@ class _Job:
             end = self._requester.completion(run)
             end.add_done_callback(lambda f, r=run: self._happenings.put(("end", r, f)))  # type: ignore[misc]
 
-    def close(self, *, stop: bool) -> None:
-        """Stop what is un-ended, what is still being asked for included (3)."""
-        if not stop:
-            return
+    def abandon(self) -> None:
+        """Nobody waits any more: stop what is un-ended, what is still being asked for included (3)."""
         self._window.stop()
-        stops = []
-        while self._asked:
-            try:
-                self._take(self._happenings.get(timeout=5.0))
-            except (queue.Empty, OpenClawRayError):
-                break
-        for run in self._window.take_stops():
-            stops.append((run, self._requester.stop(run=run)))
-        for run, _ in stops:
-            self._requester.consume((run,))
+        self._requester.dismiss(self._window.take_stops())
+        for future in self._unanswered.values():
+            future.add_done_callback(self._not_wanted)
+
+    def _not_wanted(self, future: Future[Receipt]) -> None:
+        if future.exception() is None and (receipt := future.result()).accepted:
+            self._requester.dismiss((receipt.run_id,))
+
+    def say(self, done: MapDone) -> None:
+        """One summary row."""
+        self._requester.courier.post(done)

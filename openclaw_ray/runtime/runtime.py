@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import time
 import uuid
 import warnings
@@ -347,7 +348,7 @@ class Runtime:
         Raises:
             UnknownAgent: there is no such agent; nothing was started.
             RunError: with ``on_error="raise"``.
-            ValueError: a count is not a whole number, or too small.
+            ValueError: an option is not as it may be; nothing was started.
         """
         self._open()
         agent = normalise_agent_id(agent_id)
@@ -426,6 +427,7 @@ class Runtime:
                 held, events = ray.get(find_actor(self.name, "hub").events.remote(seq, 1.0), timeout=_QUERY_WITHIN)
                 if not held:
                     events = self._query("view", "events", {"after": seq}, _PAGE, 0)
+                events = [pickle.loads(event) for event in events]
             except (RayError, ValueError, RuntimeClosed):
                 if self._closed or not ray.is_initialized():
                     return

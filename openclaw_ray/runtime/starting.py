@@ -168,7 +168,7 @@ def _create(
     hub = (
         ray.remote(HubActor)
         .options(name=actor_name(runtime, "hub"), **common)
-        .remote(str(place), limits.journal_sync.value)
+        .remote(runtime, str(place), limits.journal_sync.value)
     )
     return Engine(runtime, place, lock, limits, pool_max, registry, hub, pool, {})
 

@@ -28,7 +28,7 @@ SCHEMA_VERSION = 1
 INTEGER_KEYED = frozenset({"rows", "events"})
 """Tables whose key is a rising integer."""
 
-_LASTING = {"sessions": ("root", "requester"), "runs": ("root", "session", "requester")}
+_LASTING = {"sessions": ("root", "requester"), "runs": ("root", "requester")}
 """Indexed columns that a record is born with: an upsert that finds them unchanged spares their indexes."""
 
 

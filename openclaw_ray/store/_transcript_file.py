@@ -1,20 +1,54 @@
-"""One transcript on disk: opening it for appending, and reading its newest page."""
+"""One transcript on disk: where it is, opening it for appending, and reading its newest page."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.store._transcript_rows import row_of
 
-__all__ = ["append_all", "cut_torn_line", "newest_page", "open_appending", "rows_in", "sync_folder"]
+__all__ = [
+    "append_all",
+    "check_id",
+    "cut_torn_line",
+    "newest_page",
+    "open_appending",
+    "rows_in",
+    "sync_folder",
+    "transcript_path",
+]
 
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,127}")
 _BLOCK = 64 * 1024
 
 
-def open_appending(path: Path) -> int:
+def check_id(what: str, name: str) -> None:
+    """Refuse an id that would not be a plain file name.
+
+    Raises:
+        ValueError: naming ``what`` it is an id of.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(
+            f"{what} {name!r} cannot name a file: letters, digits and _ . @ + - only, 128 at most"
+        )
+
+
+def transcript_path(folder: Path, agent_id: str, session_id: str) -> Path:
+    """Where the transcript of a session is, whether there is one or not.
+
+    Raises:
+        ValueError: an id that is no plain file name.
+    """
+    check_id("agent id", agent_id)
+    check_id("session id", session_id)
+    return folder / "agents" / agent_id / "sessions" / f"{session_id}.jsonl"
+
+
+def open_appending(path: str) -> int:
     """A descriptor for reading and appending; a new file has mode 0600, a symbolic link is refused.
 
     Raises:
@@ -33,7 +67,7 @@ def append_all(fd: int, data: bytes) -> None:
         data = data[os.write(fd, data) :]
 
 
-def sync_folder(folder: Path) -> None:
+def sync_folder(folder: str) -> None:
     """Make the names in ``folder`` survive power loss.
 
     Raises:

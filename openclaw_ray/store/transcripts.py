@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import threading
 import time
@@ -30,41 +29,24 @@ from openclaw_ray.core.errors import JournalError
 from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.store._transcript_file import (
     append_all,
+    check_id,
     cut_torn_line,
     newest_page,
     open_appending,
     rows_in,
     sync_folder,
+    transcript_path,
 )
 from openclaw_ray.store._transcript_rows import WrittenRows, line_of
 
 __all__ = ["TranscriptStatistics", "Transcripts", "transcript_path"]
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,127}")
 _Transcript = tuple[str, str]  # agent id, session id
 _ARCHIVED = sys.maxsize  # as an activation: above every other
 
 _SESSIONS_REMEMBERED = 4_096
 _ROWS_REMEMBERED = 262_144
 _BEGUN_REMEMBERED = 65_536
-
-
-def _check(what: str, name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise ValueError(
-            f"{what} {name!r} cannot name a file: letters, digits and _ . @ + - only, 128 at most"
-        )
-
-
-def transcript_path(folder: Path, agent_id: str, session_id: str) -> Path:
-    """Where the transcript of a session is, whether there is one or not.
-
-    Raises:
-        ValueError: an id that is no plain file name.
-    """
-    _check("agent id", agent_id)
-    _check("session id", session_id)
-    return folder / "agents" / agent_id / "sessions" / f"{session_id}.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +119,9 @@ class Transcripts:
         sessions: dict[str, list[Row]] = {}
         for row in rows:
             sessions.setdefault(row.session_id, []).append(row)
-        _check("agent id", agent_id)
+        check_id("agent id", agent_id)
         for session_id in sessions:
-            _check("session id", session_id)
+            check_id("session id", session_id)
         with self._lock:
             return sum(self._append((agent_id, session_id), group) for session_id, group in sessions.items())
 
@@ -285,17 +267,19 @@ class Transcripts:
         if fd is not None:
             self._open.move_to_end(name)
             return fd
-        path = transcript_path(self.folder, *name)
+        # a string: for a short session, a `Path` would cost as much as the rest of the append
+        plain = f"{self.folder}/agents/{name[0]}/sessions/{name[1]}.jsonl"
         try:
-            fd = open_appending(path)
+            fd = open_appending(plain)
         except FileNotFoundError:
+            path = Path(plain)
             for folder in (self.folder, path.parents[2], path.parents[1], path.parent):
                 folder.mkdir(mode=0o700, exist_ok=True)
-            fd = open_appending(path)
+            fd = open_appending(plain)
         self._open[name] = fd
         self._opened += 1
         if self._full:
-            sync_folder(path.parent)
+            sync_folder(os.path.dirname(plain))
         if len(self._open) > self._most_open:
             os.close(self._open.popitem(last=False)[1])
         return fd

@@ -24,12 +24,12 @@ from openclaw_ray.cli.opening import LiveRuntime, Place  # noqa: E402
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
-    """One entry for each runtime that a command started: ``runtime``, ``place``, ``config``."""
+    """One entry for each runtime that a command started: ``runtime``, ``place``, ``config``, ``app_dir``."""
     entries: list[SimpleNamespace] = []
 
-    def start(agents: list[object], place: Place, config: dict[str, object] | None) -> LiveRuntime:
+    def start(agents: list[object], place: Place, **options: object) -> LiveRuntime:
         runtime = FakeRuntime(agents)
-        entries.append(SimpleNamespace(runtime=runtime, place=place, config=config))
+        entries.append(SimpleNamespace(runtime=runtime, place=place, **options))
         return runtime
 
     monkeypatch.setattr(opening, "start_runtime", start)

@@ -43,12 +43,8 @@ class FakeTurn:
         if self._runtime.stopped.is_set():
             raise FakeCancelled
 
-    def progress(
-        self, text: str | None = None, done: float | None = None, total: float | None = None
-    ) -> None:
-        self._runtime.emit(
-            "progress", session_key=self._key, agent_id=_agent_of(self._key), text=text, total=total
-        )
+    def progress(self, text: str | None = None, done: float | None = None, total: float | None = None) -> None:
+        self._runtime.emit("progress", session_key=self._key, agent_id=_agent_of(self._key), text=text, total=total)
 
     def map(self, agent_id: str, items: Iterable[object], width: int | None = None) -> list[Result[Any]]:
         return list(self._runtime.imap(agent_id, items, width=width, requester=self._key))
@@ -151,14 +147,10 @@ class FakeRuntime:
             turn.check()
             value = self.agents[agent_id](turn)
         except FakeCancelled:
-            return Result(
-                ResultStatus.CANCELLED, error=ErrorInfo("stopped", "stopped", cause="stopped"), **ids
-            )
+            return Result(ResultStatus.CANCELLED, error=ErrorInfo("stopped", "stopped", cause="stopped"), **ids)
         except Exception as error:  # noqa: BLE001 - an outcome
             text = f"{type(error).__name__}: {error}"
-            return Result(
-                ResultStatus.ERROR, error=ErrorInfo(type(error).__name__, str(error), traceback=text), **ids
-            )
+            return Result(ResultStatus.ERROR, error=ErrorInfo(type(error).__name__, str(error), traceback=text), **ids)
         text = value if isinstance(value, str) else None
         return Result(text=text, value=None if text is not None else value, runtime_ms=1, **ids)
 
@@ -173,7 +165,7 @@ def main() -> None:
     from openclaw_ray.cli import opening
     from openclaw_ray.cli.main import run
 
-    opening.start_runtime = lambda agents, place, config: FakeRuntime(agents)  # type: ignore[assignment]
+    opening.start_runtime = lambda agents, place, **_: FakeRuntime(agents)  # type: ignore[assignment]
     sys.exit(run(sys.argv[1:]))
 
 

@@ -26,9 +26,7 @@ def test_the_agents_of_a_file_are_known_by_their_ids(tmp_path: Path) -> None:
     assert sys.modules["my_app"].one is app.agents["one"]
 
 
-def test_a_sibling_module_is_importable_from_anywhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sibling_module_is_importable_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/")
     write(tmp_path, "my_sibling.py", AGENT.format("sibling"))
     path = write(tmp_path, "my_app2.py", "from my_sibling import sibling\n" + AGENT.format("own"))

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from openclaw_ray.agents.builtin.command import KEPT_OUTPUT, CommandFailed, run_command
-from openclaw_ray.agents.builtin.descendants import end_tree
+from openclaw_ray.agents.builtin.command_tree import end_tree
 from openclaw_ray.cli.exec_template import ExecTemplate
 from openclaw_ray.cli.exits import CommandError
 
@@ -41,9 +41,7 @@ def nothing() -> None:
 @pytest.mark.parametrize("item", HOSTILE)
 @pytest.mark.parametrize("template", ["printf %s {}", "printf %s"])
 @pytest.mark.parametrize("shell", [False, True])
-def test_an_item_is_one_argument_whatever_is_in_it(
-    template: str, shell: bool, item: str, tmp_path: Path
-) -> None:
+def test_an_item_is_one_argument_whatever_is_in_it(template: str, shell: bool, item: str, tmp_path: Path) -> None:
     argv = ExecTemplate.parse(template, shell=shell).argv(item)
     assert run_command(argv, cwd=str(tmp_path), check=nothing) == item.removesuffix("\n")
     assert list(tmp_path.iterdir()) == []
@@ -153,9 +151,7 @@ def test_a_stop_ends_the_command_and_all_below_it() -> None:
 
 
 def test_a_command_that_ignores_sigterm_is_killed() -> None:
-    with subprocess.Popen(
-        ["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1; done"], stdout=-1
-    ) as deaf:
+    with subprocess.Popen(["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1; done"], stdout=-1) as deaf:
         assert deaf.stdout is not None
         assert deaf.stdout.readline() == b"ready\n"
         end_tree(deaf.pid, grace=0.1)
@@ -182,9 +178,25 @@ print(run_command(["sh", "-c", "sleep 300 & echo $!"], cwd=None, check=lambda: N
 
 
 def test_a_process_left_behind_with_the_outputs_is_ended_in_a_process_that_leads_its_group() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _LEADER], capture_output=True, text=True, timeout=60, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", _LEADER], capture_output=True, text=True, timeout=60, check=True)
+    assert not _runs(int(done.stdout))
+
+
+_ADOPTS = """
+import sys
+from openclaw_ray.agents.builtin.command import run_command
+from openclaw_ray.agents.descendants import become_subreaper
+assert become_subreaper()
+print(run_command(["sh", "-c", sys.argv[1] + " >/dev/null 2>&1 & echo $!"], cwd=None, check=lambda: None))
+"""
+
+
+@pytest.mark.parametrize("command", ["sleep 300", "setsid sleep 300", "sh -c 'sleep 300; true'"])
+def test_whatever_a_command_leaves_behind_is_ended_in_a_process_that_orphans_come_back_to(
+    command: str,
+) -> None:
+    script = [sys.executable, "-c", _ADOPTS, command]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=60, check=True)
     assert not _runs(int(done.stdout))
 
 
@@ -193,7 +205,7 @@ import os, subprocess, sys
 os.setpgid(0, 0)
 start = ["sh", "-c", "sleep 300 >/dev/null 2>&1 & echo $!"]
 before = subprocess.run(start, stdout=-1).stdout.decode().strip()
-from openclaw_ray.agents.builtin.descendants import birth, end_tree
+from openclaw_ray.agents.builtin.command_tree import birth, end_tree
 beside = subprocess.Popen(["sleep", "300"])
 end_tree(None, since=birth(beside.pid))
 print(before, beside.pid, beside.poll())
@@ -203,9 +215,7 @@ os.kill(int(before), 9)
 
 
 def test_what_was_there_before_the_command_and_other_commands_are_left_alone() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _BESIDE], capture_output=True, text=True, timeout=60, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", _BESIDE], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split()[2] == "None"
     assert done.stderr == ""
 

@@ -93,9 +93,7 @@ def test_two_signals_of_one_press_are_one(watched: Watched) -> None:
     assert watched.exits == [130]
 
 
-def test_a_force_that_hangs_does_not_hold_up_the_exit(
-    watched: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_force_that_hangs_does_not_hold_up_the_exit(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FORCE_SECONDS", 0.05)
     hanging = threading.Event()
     watched.interrupt.attach(stop=lambda: None, force=lambda: hanging.wait(WAIT))
@@ -116,9 +114,7 @@ def test_a_drain_that_takes_too_long_ends_by_force(watched: Watched, monkeypatch
     assert watched.exits == [130]
 
 
-def test_a_stop_that_fails_is_told_and_ended_by_force(
-    watched: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stop_that_fails_is_told_and_ended_by_force(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "DRAIN_SECONDS", 0.05)
 
     def stop() -> None:

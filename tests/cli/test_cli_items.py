@@ -42,16 +42,12 @@ def test_only_the_terminator_goes_and_blank_lines_are_no_items(
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7])
-def test_lines_are_whole_wherever_reads_are_cut(
-    chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_are_whole_wherever_reads_are_cut(chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(item_source, "_CHUNK", chunk)
     assert lines_of(tmp_path, "ä\r\n\nbcd\nefghijk".encode()) == ["ä", "bcd", "efghijk"]
 
 
-def test_a_line_without_end_is_refused_before_it_fills_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_without_end_is_refused_before_it_fills_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(item_source, "LONGEST_LINE", 1 << 20)
     with pytest.raises(CommandError, match="line 2 of the input is longer than 1 MB"):
         lines_of(tmp_path, b"a\n" + b"x" * (2 << 20))

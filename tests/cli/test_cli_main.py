@@ -6,7 +6,8 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -80,7 +81,7 @@ def test_an_error_is_one_readable_message_and_never_a_traceback(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def start(*_: object) -> opening.LiveRuntime:
+    def start(*_: object, **__: object) -> opening.LiveRuntime:
         raise error
 
     monkeypatch.setattr(opening, "start_runtime", start)
@@ -95,7 +96,7 @@ def test_an_error_is_one_readable_message_and_never_a_traceback(
 def test_a_traceback_is_shown_if_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def start(*_: object) -> opening.LiveRuntime:
+    def start(*_: object, **__: object) -> opening.LiveRuntime:
         raise RuntimeClosed("main")
 
     monkeypatch.setattr(opening, "start_runtime", start)
@@ -140,15 +141,23 @@ def test_the_users_own_configuration_is_read_unless_another_one_is_named(
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     runtime = SimpleNamespace(start=lambda **options: seen.append(options))
     monkeypatch.setattr(openclaw_ray, "Runtime", runtime, raising=False)
-    opening.start_runtime([], opening.Place(config=option), None)
+    opening.start_runtime([], opening.Place(config=option), app_dir=None, config=None)
     assert seen == [
         {
             "config": {None: None, "usual": file, "given": Path("given")}[expected],
             "agents": [],
             "name": None,
             "state_dir": None,
+            "app_dir": None,
         }
     ]
+
+
+def test_warnings_of_the_start_are_notes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    runtime = SimpleNamespace(start=lambda **_: warnings.warn("maxSpawnDepth lowered to 3", stacklevel=2))
+    monkeypatch.setattr(openclaw_ray, "Runtime", runtime, raising=False)
+    opening.start_runtime([], opening.Place(), app_dir=None, config={})
+    assert capsys.readouterr().err == "note: maxSpawnDepth lowered to 3\n"
 
 
 class View:
@@ -156,13 +165,17 @@ class View:
 
     source = "runtime r (/state)"
 
-    def runs(self) -> Iterator[Mapping[str, object]]:
-        yield {"runId": "r2", "sessionKey": "k2", "agentId": "a", "state": "running", "runtimeMs": 3}
+    def runs(self, states: Sequence[str] = ()) -> Iterator[Mapping[str, object]]:
         error = {"type": "ValueError", "message": "bad \x1b[31m", "cause": "raised"}
-        yield {"runId": "r1", "sessionKey": "k1", "agentId": "a", "state": "failed", "error": error}
+        for row in (
+            {"runId": "r2", "sessionKey": "k2", "agentId": "a", "state": "queued", "waitingFor": "a slot"},
+            {"runId": "r1", "sessionKey": "k1", "agentId": "a", "state": "failed", "error": error},
+        ):
+            if not states or row["state"] in states:
+                yield row
 
     def log(self, key: str) -> Iterator[bytes] | None:
-        return iter([b"one\ntw", b"o\nthree\xff"]) if key == "k1" else None
+        return {"k1": iter([b"one\ntw", b"o\nthree\xff"]), "k2": iter(())}.get(key)
 
 
 @pytest.fixture
@@ -205,6 +218,7 @@ def test_runs_as_a_table_show_why_and_let_no_escape_through(
     assert run(["runs"]) == 0
     text = capsys.readouterr().out
     assert "runtime r (/state)" in text
+    assert "a slot" in text
     assert "bad \ufffd[31m" in text
     assert "\x1b" not in text
 
@@ -218,10 +232,15 @@ def test_logs_of_a_session_are_printed_as_they_are(
     assert capfdbinary.readouterr().out == b"two\nthree\xff"
 
 
+def test_a_session_without_a_log_says_why_that_may_be(
+    viewed: list[tuple[str | None, str | None]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["sessions", "logs", "k2"]) == 0
+    assert "nothing here from k2: it wrote nothing, or ran on another machine" in capsys.readouterr().err
+
+
 def test_logs_of_an_unknown_session_name_the_way_out(
     viewed: list[tuple[str | None, str | None]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["sessions", "logs", "k9"]) == 2
-    assert (
-        "no session 'k9' in runtime r (/state); `openclaw-ray runs` lists the keys" in capsys.readouterr().err
-    )
+    assert "no session 'k9' in runtime r (/state); `openclaw-ray runs` lists the keys" in capsys.readouterr().err

@@ -55,9 +55,7 @@ def test_rows_come_in_input_order_with_all_their_fields(
     (tmp_path / "numbers").write_text("".join(f"{n}\n" for n in range(200)))
     assert run(["map", "--exec", "echo x {}", "--lines", str(tmp_path / "numbers"), "--width", "3"]) == 0
     found = rows(capfdbinary.readouterr().out)
-    assert [(row["index"], row["input"], row["text"]) for row in found] == [
-        (n, str(n), f"x {n}") for n in range(200)
-    ]
+    assert [(row["index"], row["input"], row["text"]) for row in found] == [(n, str(n), f"x {n}") for n in range(200)]
     assert list(found[0]) == ["index", "input", "status", "text", "error", "runId", "sessionKey", "runtimeMs"]
     assert found[0]["status"] == "ok"
     assert found[0]["error"] is None
@@ -100,15 +98,14 @@ def test_on_error_raise_ends_with_the_row_of_the_first_failed_item(
     assert started[0].runtime.ended == ["map worker", "runtime"]
 
 
-def test_options_reach_the_runtime(
-    started: list[SimpleNamespace], app: str, lines: str, tmp_path: Path
-) -> None:
+def test_options_reach_the_runtime(started: list[SimpleNamespace], app: str, lines: str, tmp_path: Path) -> None:
     config = tmp_path / "c.json5"
     config.write_text("{}")
     options = ["--timeout", "0", "--retries", "2", "--width", "5", "--json"]
     options += ["--name", "n", "--state", "/tmp/s", "--address", "a:1"]
     run(["map", "--app", app, "--lines", lines, "--config", str(config), *options])
     assert started[0].runtime.calls == [{"agent_id": "worker", "width": 5, "timeout": 0.0, "retries": 2}]
+    assert started[0].app_dir == Path(app).parent
     place = started[0].place
     assert (place.name, place.state, place.address, place.config) == ("n", "/tmp/s", "a:1", str(config))
 
@@ -169,6 +166,7 @@ def test_empty_input_gives_no_row_and_a_note_and_starts_nothing(
         (["--exec", "echo", "--timeout", "-1", "-"], "'--timeout'"),
         (["--exec", "echo", "--timeout", "1e999", "-"], "'--timeout'"),
         (["--exec", "echo", "--retries", "x", "-"], "'--retries'"),
+        (["--exec", "echo", "--name", "a/b", "-"], "'--name'"),
         (["--app", "/no/app.py", "-"], "app file /no/app.py is not there"),
         (["--exec", "echo", "--config", "/no/c.json", "-"], "'/no/c.json' does not exist"),
     ],
@@ -198,9 +196,7 @@ def test_an_unknown_agent_is_told_before_anything_starts(
 
 
 def test_a_cut_text_is_marked() -> None:
-    row = result_row(
-        3, "x", Result(text="long", text_truncated=True, run_id="r", session_key="k", runtime_ms=5)
-    )
+    row = result_row(3, "x", Result(text="long", text_truncated=True, run_id="r", session_key="k", runtime_ms=5))
     assert row == {
         "index": 3,
         "input": "x",
@@ -215,9 +211,7 @@ def test_a_cut_text_is_marked() -> None:
 
 
 def test_a_run_that_never_started_has_no_ids() -> None:
-    row = result_row(
-        0, "x", Result(ResultStatus.LOST, error=ErrorInfo("lost", "the pool died", cause="process_died"))
-    )
+    row = result_row(0, "x", Result(ResultStatus.LOST, error=ErrorInfo("lost", "the pool died", cause="process_died")))
     assert (row["runId"], row["sessionKey"], row["status"]) == (None, None, "lost")
 
 
@@ -236,9 +230,7 @@ def finish(process: subprocess.Popen[bytes]) -> tuple[list[dict[str, Any]], byte
 def test_a_signal_in_the_middle_stops_the_items_writes_their_rows_and_exits_130(
     program: list[str], number: int
 ) -> None:
-    process = started_process(
-        program, "--width", "2", "--shell", "--exec", "echo {}; [ {} = 1 ] || sleep 300", "-"
-    )
+    process = started_process(program, "--width", "2", "--shell", "--exec", "echo {}; [ {} = 1 ] || sleep 300", "-")
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(b"".join(b"%d\n" % n for n in range(1, 2000)))

@@ -23,9 +23,7 @@ class Events:
     def __init__(self) -> None:
         self.seq = 0
 
-    def run(
-        self, key: str, state: str, requester: str | None = None, agent: str = "inner", **more: Any
-    ) -> Event:
+    def run(self, key: str, state: str, requester: str | None = None, agent: str = "inner", **more: Any) -> Event:
         self.seq += 1
         return Event(
             seq=self.seq,
@@ -41,9 +39,7 @@ class Events:
 
     def progress(self, key: str, text: str, total: float | None = None) -> Event:
         self.seq += 1
-        return Event(
-            seq=self.seq, at=0.0, kind="progress", session_key=key, agent_id="inner", text=text, total=total
-        )
+        return Event(seq=self.seq, at=0.0, kind="progress", session_key=key, agent_id="inner", text=text, total=total)
 
 
 @pytest.fixture

@@ -248,9 +248,13 @@ def test_after_a_killed_writer_the_same_rows_given_again_make_it_whole(tmp_path:
         writer.send_signal(signal.SIGKILL)
     kept = Transcripts(tmp_path)
     for session in (f"s{n}" for n in range(7)):
-        rows = [Row(session, 1, n, "user", "x" * 300, 1.0) for n in range(400)]
+        there = [found.seq for found in kept.read("worker", session, limit=1_000_000)]
+        assert len(set(there)) == len(there) > 0
+        rows = [Row(session, 1, n, "user", "x" * 300, 1.0) for n in range(max(there) + 10)]
         kept.append("worker", rows)
-        assert sorted(r.seq for r in kept.read("worker", session, limit=1000)) == list(range(400))
+        after = [found.seq for found in kept.read("worker", session, limit=1_000_000)]
+        assert after[: len(there)] == there
+        assert sorted(after) == list(range(max(there) + 10))
     kept.close()
 
 

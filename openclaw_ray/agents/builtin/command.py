@@ -7,8 +7,7 @@
    session's log.
 3. ``check`` is called at least every 0.1 s. If it raises, the command and all below it get SIGTERM, and after
    0.5 s SIGKILL.
-4. When the command has ended but a process that it left behind still holds its outputs, that process is
-   ended, too.
+4. When the command has ended, what it left behind is ended, too, as far as it can be found (`end_tree`).
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 
-from openclaw_ray.agents.builtin.descendants import birth, end_tree
+from openclaw_ray.agents.builtin.command_tree import adopts_orphans, birth, end_tree
+from openclaw_ray.agents.descendants import has_children
 
 __all__ = ["KEPT_ERRORS", "KEPT_OUTPUT", "CommandFailed", "run_command"]
 
@@ -67,6 +67,8 @@ def run_command(argv: Sequence[str], *, cwd: str | None, check: Callable[[], obj
     try:
         output, errors = _read(process, since, check)
         status = process.wait()
+        if has_children() and adopts_orphans():
+            end_tree(None, since=since)
     except BaseException:
         end_tree(process.pid if process.poll() is None else None, since=since)
         process.wait()
@@ -83,14 +85,10 @@ def run_command(argv: Sequence[str], *, cwd: str | None, check: Callable[[], obj
 
 def _start(argv: Sequence[str], cwd: str | None) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
-            argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        return subprocess.Popen(argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except FileNotFoundError as error:
         if cwd is not None and not os.path.isdir(cwd):
-            message = (
-                f"the folder {cwd} is not there, or not on this node; commands run where the map was started"
-            )
+            message = f"the folder {cwd} is not there, or not on this node; commands run where the map was started"
         else:
             message = f"command not found: {error.filename or argv[0]}"
         raise CommandFailed(message, 127) from None
@@ -100,9 +98,7 @@ def _start(argv: Sequence[str], cwd: str | None) -> subprocess.Popen[bytes]:
         raise CommandFailed(f"cannot run {argv[0]}: {reason}", 126) from None
 
 
-def _read(
-    process: subprocess.Popen[bytes], since: int | None, check: Callable[[], object]
-) -> tuple[bytes, bytes]:
+def _read(process: subprocess.Popen[bytes], since: int | None, check: Callable[[], object]) -> tuple[bytes, bytes]:
     """What the command wrote: the head of its output, the tail of its errors."""
     output, errors = bytearray(), bytearray()
     assert process.stdout is not None

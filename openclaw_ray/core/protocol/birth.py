@@ -285,7 +285,8 @@ class Birth:
         session.number += 1
         session.state = "active"
         run.activation = actor.activation = f"{session.session_id}.{session.number}"
-        run.actor, actor.run = actor.id, run.id
+        run.actor = run.ran_on = actor.id
+        actor.run = run.id
         run.turns += 1
         run.warm = warm
         run.confirmed = False
@@ -313,12 +314,12 @@ class Birth:
             s.touch(record)
         s.event("run", run, warm=warm)
         s.effect(Start(actor.id, actor.epoch, self.spec(run, session)))
-        self._tell_bound(run, actor)
 
-    def _tell_bound(self, run: Run, actor: Actor) -> None:
-        """Parents hold their children's actor handles (PROTOCOL.md 2.4)."""
+    def tell_bound(self, run: Run) -> None:
+        """Parents hold their children's actor handles (PROTOCOL.md 2.4): told once the turn is known to last."""
         receiver = self.receiver_of(run.requester)
-        if receiver:
+        actor = self.s.actors.get(run.actor)
+        if receiver and actor is not None:
             self.down.tell(receiver, Bound(run.id, run.activation, actor.id, self.handle_for(receiver, actor)))
 
     def receiver_of(self, session_key: str) -> str:

@@ -18,7 +18,6 @@ from openclaw_ray.core.protocol.birth import ASK_AFTER, Birth
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.messages import (
-    Bound,
     Exit,
     Hello,
     Outcome,
@@ -240,11 +239,8 @@ class Crew:
         """Tell this incarnation's receivers what follows from state: bound children, completions, finished stops."""
         s = self.s
         for run in list(s.runs.values()):
-            receiver = self.birth.receiver_of(run.requester)
-            actor = s.actors.get(run.actor)
-            if run.in_turn and receiver and actor is not None:
-                handle = self.birth.handle_for(receiver, actor)
-                self.down.tell(receiver, Bound(run.id, run.activation, actor.id, handle))
+            if run.in_turn and run.confirmed:
+                self.birth.tell_bound(run)
             if run.terminal and run.deliver_to:
                 self.ending.route(run)
             elif run.state is RunState.PAUSED:

@@ -75,17 +75,28 @@ class Down:
             found.resend_at = self.s.clock.mono() + RESEND
         return tuple(out)
 
-    def flush(self) -> None:
-        """Send what has gathered to those that did not get it in an answer (2, 3)."""
+    @property
+    def client_waits(self) -> bool:
+        """True if the next push has a message for a client."""
+        return any(not self.s.receivers[r].actor for r in self._fresh)
+
+    def gather(self) -> None:
+        """Put what polling clients have not got in an answer into the next push to the hub (2)."""
         for receiver in list(self._fresh):
             found = self.s.receivers[receiver]
-            if not found.actor:
-                for n, m in found.unacked.items():
-                    if n > found.sent:
-                        self.s.to_hub(receiver, n, m)
-                found.sent = found.last
-                del self._fresh[receiver]
-            elif not found.in_flight:
+            if found.actor:
+                continue
+            for n, m in found.unacked.items():
+                if n > found.sent:
+                    self.s.to_hub(receiver, n, m)
+            found.sent = found.last
+            del self._fresh[receiver]
+
+    def flush(self) -> None:
+        """Send what has gathered to session actors that did not get it in an answer (2, 3)."""
+        for receiver in list(self._fresh):
+            found = self.s.receivers[receiver]
+            if found.actor and not found.in_flight:
                 if found.unacked:
                     self._notify(found)
                 del self._fresh[receiver]
@@ -109,6 +120,8 @@ class Down:
         if found is not None and not found.actor:
             for n, m in found.unacked.items():
                 self.s.to_hub(client, n, m)
+            found.sent = found.last
+            self._fresh.pop(client, None)
 
     def _notify(self, found: Receiver) -> None:
         self.s.effect(

@@ -2,7 +2,8 @@
 
 1. The registry pushes a `HubBatch` under its incarnation. One of an older incarnation is dropped; the first
    of a newer one clears what is held, for its numbers begin anew and what is unacknowledged comes again.
-2. Messages are numbered per client, rising. Pushed again, they are known by their number and kept once.
+2. Messages are numbered per client. Pushed again, they are known by their number and kept once; one whose first way,
+   the answer to a step, was lost comes later than those above it.
 3. A client takes what is above its cursor, its highest number seen. The answer to a poll may be lost, so what
    it carries is kept until a later poll of that client comes with a higher cursor. A cursor of another
    incarnation confirms nothing.
@@ -18,15 +19,14 @@ loop.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from openclaw_ray.core.events import Event
-from openclaw_ray.core.protocol.messages import Row
+from openclaw_ray.core.compact import compact
 
 __all__ = ["CLIENT_BOUND", "EVENT_BOUND", "TAKE_BOUND", "HubBatch", "HubState", "HubStatistics", "Pushed"]
 
@@ -38,23 +38,24 @@ TAKE_BOUND = 512
 """Messages in one answer."""
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class HubBatch:
     """One push of the registry to the hub.
 
     Attributes:
         messages: per client, (number, `DownMessage`), rising.
-        rows: (row number in the journal, agent id, row), rising; for the transcripts.
+        rows: (row number in the journal, agent id, pickled `Row`), rising; for the transcripts.
         begins: (session id, activation number) of activations that are new. They hold for what comes *after*
             this batch: its rows are appended first, as those of an earlier activation may be among them. When
             all that is unacknowledged is pushed again in several batches, the begins belong into the last.
-        events: (seq, event), rising.
+        events: (seq, pickled `Event`), rising; they are passed on as they are.
     """
 
     messages: Mapping[str, Sequence[tuple[int, Any]]] = field(default_factory=dict)
-    rows: Sequence[tuple[int, str, Row]] = ()
+    rows: Sequence[tuple[int, str, bytes]] = ()
     begins: Sequence[tuple[str, int]] = ()
-    events: Sequence[tuple[int, Event]] = ()
+    events: Sequence[tuple[int, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +106,25 @@ class HubStatistics:
 class _Queue:
     """One client's messages, rising by number; ``last`` is the highest that was ever in it."""
 
-    __slots__ = ("last", "messages")
+    __slots__ = ("confirmed", "messages")
 
     def __init__(self) -> None:
         self.messages: deque[tuple[int, Any]] = deque()
-        self.last = 0
+        self.confirmed = 0
+
+    def add(self, number: int, message: Any) -> bool:
+        """Keep a message once, in the order of the numbers; False if it is known already."""
+        if number <= self.confirmed:
+            return False
+        if not self.messages or number > self.messages[-1][0]:
+            self.messages.append((number, message))
+            return True
+        # what went with an answer that was lost comes late, below numbers that are here already
+        place = bisect_left(self.messages, number, key=lambda numbered: numbered[0])
+        if self.messages[place][0] == number:
+            return False
+        self.messages.insert(place, (number, message))
+        return True
 
 
 class HubState:
@@ -123,7 +138,7 @@ class HubState:
         self._most_events = events
         self._queues: dict[str, _Queue] = {}
         self._heard: dict[str, float] = {}
-        self._events: deque[tuple[int, Event]] = deque()
+        self._events: deque[tuple[int, Any]] = deque()
         self._floor: int | None = None  # events above this seq are all held; None before the first
         self._incarnation = self._pushes = self._stale = self._repeated = 0
 
@@ -160,16 +175,15 @@ class HubState:
         queue = self._queues.get(client)
         if queue is None:
             queue = self._queues[client] = _Queue()
-        before = queue.last
+        added = 0
         for number, message in messages:
-            if number <= queue.last:
+            if queue.add(number, message):
+                added += 1
+            else:
                 self._repeated += 1
-                continue
-            queue.messages.append((number, message))
-            queue.last = number
-        return queue.last > before
+        return added > 0
 
-    def _add_events(self, events: Iterable[tuple[int, Event]]) -> int:
+    def _add_events(self, events: Iterable[tuple[int, Any]]) -> int:
         added = 0
         for seq, event in events:
             if self._floor is None:
@@ -197,6 +211,7 @@ class HubState:
         if queue is None or incarnation > self._incarnation:
             return []
         if incarnation == self._incarnation:
+            queue.confirmed = max(queue.confirmed, cursor)
             while queue.messages and queue.messages[0][0] <= cursor:
                 queue.messages.popleft()
         return list(islice(queue.messages, TAKE_BOUND))
@@ -219,7 +234,7 @@ class HubState:
 
     # ------------------------------------------------------------------ events
 
-    def events_after(self, seq: int, limit: int | None = None) -> list[Event] | None:
+    def events_after(self, seq: int, limit: int | None = None) -> list[Any] | None:
         """Events above ``seq``, rising; `None` if some of them may be in the journal only.
 
         Args:

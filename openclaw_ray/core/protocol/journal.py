@@ -160,5 +160,9 @@ class MemoryJournal:
         for k in [k for k in rows if isinstance(k, int) and k <= key]:
             del rows[k]
 
+    def copy(self) -> MemoryJournal:
+        """What a crash at this moment would leave."""
+        return MemoryJournal(0, self.commits, {t: dict(rows) for t, rows in self._tables.items()}, self._order)
+
     def close(self) -> None:
         """See `Journal.close`."""

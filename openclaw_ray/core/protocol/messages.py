@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from openclaw_ray.core.compact import compact
 from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, StopReport, Usage
 
@@ -75,6 +76,7 @@ TEXT_LIMIT = 102_400
 # --------------------------------------------------------------------------- parts
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Payload:
     """A Python object on its way: its pickle up to `VALUE_LIMIT`, else an opaque reference.
@@ -90,6 +92,7 @@ class Payload:
     size: int = 0
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a turn ended, as its process saw it.
@@ -111,6 +114,7 @@ class Outcome:
     error: ErrorInfo | None = None
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class CleanCheck:
     """What the check after a turn found left over; ``reasons`` empty means clean (PROTOCOL.md 7.6)."""
@@ -123,6 +127,7 @@ class CleanCheck:
         return not self.reasons
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Row:
     """One transcript row. ``key`` (an announce key) or (sessionId, seq) makes its append idempotent.
@@ -151,6 +156,7 @@ class Row:
 # --------------------------------------------------------------------------- up: events
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Hello:
     """A session process is there (PROTOCOL.md 7.1). ``handle`` is opaque."""
@@ -161,6 +167,7 @@ class Hello:
     handle: Any = None
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Join:
     """A client other than a session process is there; ``root`` is the key of its driver's root.
@@ -177,6 +184,7 @@ class Join:
     pid: int = 0
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Bye:
     """A client leaves in order; what is un-ended under its root is stopped."""
@@ -184,6 +192,7 @@ class Bye:
     client: str
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Started:
     """A turn has lasted 5 ms; ``elapsed`` seconds so far (PROTOCOL.md 3.4)."""
@@ -193,6 +202,7 @@ class Started:
     elapsed: float = 0.0
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Refused:
     """The actor did not accept a start (PROTOCOL.md 3.4). ``why``: ``epoch``, ``stopped``, ``busy`` or a text."""
@@ -202,6 +212,7 @@ class Refused:
     why: str
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Settled:
     """A turn has ended (PROTOCOL.md 4.1, 5.2).
@@ -227,6 +238,7 @@ class Settled:
     runtime: float = 0.0
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Paused:
     """The turn waits in join or map: its slot is free, its process kept."""
@@ -235,6 +247,7 @@ class Paused:
     activation: str
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Resume:
     """The wait is over; the turn asks for a slot, ahead of new starts."""
@@ -243,6 +256,7 @@ class Resume:
     activation: str
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Got:
     """Receipt of downlink messages up to ``upto`` by ``receiver``, and of announces called on the actor (``runs``)."""
@@ -253,6 +267,7 @@ class Got:
     runs: tuple[str, ...] = ()
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Consumed:
     """Completions of these runs were given to a program: delivered (PROTOCOL.md 4.5)."""
@@ -261,6 +276,7 @@ class Consumed:
     runs: tuple[str, ...]
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Took:
     """The large value of ``run`` is in the requester's hands; its actor is free."""
@@ -268,6 +284,7 @@ class Took:
     run: str
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Rows flushed while the turn runs."""
@@ -277,6 +294,7 @@ class Rows:
     rows: tuple[Row, ...]
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Newest progress of a turn."""
@@ -288,6 +306,7 @@ class Progress:
     total: float | None = None
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class UsageAdded:
     """Tokens and cost to add to a run."""
@@ -297,6 +316,7 @@ class UsageAdded:
     usage: Usage
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class MapDone:
     """A map has ended: one summary row in the caller's transcript (PROTOCOL.md 4.6)."""
@@ -306,6 +326,7 @@ class MapDone:
     summary: str
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class StopAsk:
     """Stop the subtree of a session, or of one run, under an id of the caller's.
@@ -339,6 +360,7 @@ Event: TypeAlias = (
 )
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Admit:
     """Ask for a run (PROTOCOL.md 3.1). Ids are minted by the courier and checked by the registry.
@@ -369,6 +391,7 @@ class Admit:
     index: int | None = None
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of one courier (PROTOCOL.md 1.1); the same (client, seq) may come again."""
@@ -379,6 +402,7 @@ class Step:
     admits: tuple[Admit, ...] = ()
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class DeliverTo:
     """The requester has a running turn: call ``deliver`` on its actor (PROTOCOL.md 4.4 a).
@@ -394,6 +418,7 @@ class DeliverTo:
     handle: Any = None
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The registry's word on one event that needs one.
@@ -413,6 +438,7 @@ class Verdict:
     deliver: DeliverTo | None = None
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a step. ``word``: ``ok``, ``recovering`` (try again), ``stale`` (this process is to end),
@@ -431,6 +457,7 @@ class Answer:
 # --------------------------------------------------------------------------- down
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Bound:
     """Which actor runs a child. ``handle`` travels once per requester."""
@@ -441,6 +468,7 @@ class Bound:
     handle: Any = None
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Completed:
     """A child's end over the downlink, with its value or the actor that holds it."""
@@ -453,6 +481,7 @@ class Completed:
     handle: Any = None
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Resumed:
     """The slot for a waiting turn is there."""
@@ -461,6 +490,7 @@ class Resumed:
     activation: str
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Cancel:
     """A deadline or stop reached the turn; ``reason`` is ``timeout`` or ``stopped``."""
@@ -471,6 +501,7 @@ class Cancel:
     mark: int = 0
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Stopped:
     """A stop is complete."""
@@ -479,6 +510,7 @@ class Stopped:
     report: StopReport
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Warn:
     """Something that the client should tell its user once."""
@@ -489,6 +521,7 @@ class Warn:
 DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Spec:
     """All that a turn starts with (PROTOCOL.md 3.5).
@@ -529,6 +562,7 @@ class Spec:
 # --------------------------------------------------------------------------- effects
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Start:
     """Call ``start`` on an actor, one-way."""
@@ -538,6 +572,7 @@ class Start:
     spec: Spec
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Notify:
     """Call ``notify`` on a session actor with all that this activation has not confirmed."""
@@ -548,6 +583,7 @@ class Notify:
     messages: tuple[tuple[int, DownMessage], ...]
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Stop:
     """Call ``stop`` on an actor: cancel this activation, or never start it (PROTOCOL.md 6.3, 6.4)."""
@@ -559,6 +595,7 @@ class Stop:
     mark: int
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class DieIf:
     """Ask an actor to end itself if it still runs ``run`` (PROTOCOL.md 6.6)."""
@@ -567,6 +604,7 @@ class DieIf:
     run: str
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Kill:
     """Have the pool kill the actor."""
@@ -575,6 +613,7 @@ class Kill:
     why: str
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Exit:
     """Tell an actor that nobody wants to end itself; the pool forgets it."""
@@ -583,6 +622,7 @@ class Exit:
     why: str
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Grow:
     """Ask the pool for actors, by id; ``resources`` as Ray's options, empty for the common class."""
@@ -591,6 +631,7 @@ class Grow:
     resources: tuple[tuple[str, Any], ...] = ()
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class HoldValue:
     """The requester has no process: have the pool take the large value of ``run`` from ``actor`` (PROTOCOL.md 4.3)."""
@@ -599,6 +640,7 @@ class HoldValue:
     run: str
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class DropValue:
     """Nobody will ask for this value any more: the pool lets go of it."""
@@ -606,6 +648,7 @@ class DropValue:
     run: str
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class ReportAsk:
     """Ask an actor what it runs (PROTOCOL.md 3.4, 7.5)."""
@@ -616,6 +659,7 @@ class ReportAsk:
 Effect: TypeAlias = Start | Notify | Stop | DieIf | Kill | Exit | Grow | ReportAsk | HoldValue | DropValue
 
 
+@compact
 @dataclass(frozen=True, slots=True)
 class Report:
     """What an actor says of itself (PROTOCOL.md 7.5): epoch, the run in its turn, runs in its outbox, held values."""

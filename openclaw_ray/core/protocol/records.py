@@ -88,6 +88,8 @@ class Run(Record):
     turns: int = 0
     activation: str = ""
     actor: str = ""
+    ran_on: str = ""
+    """The actor of its newest turn."""
     started: float | None = None
     ended: float | None = None
     deadline: float | None = None

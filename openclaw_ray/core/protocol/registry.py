@@ -271,8 +271,14 @@ class Registry:
         return latest if timer is None else min(latest, timer)
 
     def take_batch(self) -> HubBatch | None:
-        """What is committed and to be pushed to the hub."""
+        """What is committed and to be pushed to the hub; not within a transaction."""
+        self.down.gather()
         return self.s.take_batch()
+
+    @property
+    def client_waits(self) -> bool:
+        """True if the next batch has a message for a client."""
+        return self.down.client_waits or self.s.client_waits
 
     def _entry(self, change: Callable[[], None]) -> tuple[Effect, ...]:
         change()

@@ -49,9 +49,9 @@ class _Batch:
     """What the next push to the hub holds."""
 
     messages: dict[str, list[tuple[int, DownMessage]]] = field(default_factory=dict)
-    rows: list[tuple[int, str, Row]] = field(default_factory=list)
+    rows: list[tuple[int, str, bytes]] = field(default_factory=list)
     begins: list[tuple[str, int]] = field(default_factory=list)
-    events: list[tuple[int, Event]] = field(default_factory=list)
+    events: list[tuple[int, bytes]] = field(default_factory=list)
 
 
 class State:
@@ -179,14 +179,16 @@ class State:
                 pid=actor.pid if actor else None,
                 **{"state": run.state.value, **fields},
             )
-        self._writes.append(Write("events", event.seq, pickle.dumps(event, protocol=5)))
-        self._batch.events.append((event.seq, event))
+        data = pickle.dumps(event, protocol=5)
+        self._writes.append(Write("events", event.seq, data))
+        self._batch.events.append((event.seq, data))
 
     def row(self, agent: str, row: Row) -> None:
         """Put a transcript row on its way to the hub; it stays in the journal until the hub has acknowledged it."""
         number = self.next_seq()
-        self._writes.append(Write("rows", number, pickle.dumps((agent, row), protocol=5)))
-        self._batch.rows.append((number, agent, row))
+        data = pickle.dumps(row, protocol=5)
+        self._writes.append(Write("rows", number, pickle.dumps((agent, data), protocol=5)))
+        self._batch.rows.append((number, agent, data))
 
     def host_row(self, session: Session, role: str, text: str, *, key: str, meta: dict[str, Any] | None = None) -> None:
         """A row that the runtime itself writes, idempotent by ``key``."""
@@ -204,8 +206,8 @@ class State:
         self.effects.append(effect)
 
     def to_hub(self, client: str, number: int, message: DownMessage) -> None:
-        """A numbered downlink message for a client that polls the hub."""
-        self._batch.messages.setdefault(client, []).append((number, message))
+        """A numbered downlink message, of what is committed, for a client that polls the hub."""
+        self._out.messages.setdefault(client, []).append((number, message))
 
     # ------------------------------------------------------------------ time
 
@@ -322,17 +324,6 @@ class State:
             return None
         self._out = _Batch()
         return HubBatch(out.messages, out.rows, out.begins, out.events)
-
-    def forget_messages(self, client: str, numbers: Iterable[int]) -> None:
-        """These have gone another way; the push need not carry them."""
-        pending = self._out.messages.get(client)
-        if pending:
-            gone = set(numbers)
-            rest = [m for m in pending if m[0] not in gone]
-            if rest:
-                self._out.messages[client] = rest
-            else:
-                del self._out.messages[client]
 
     # ------------------------------------------------------------------ reading back
 

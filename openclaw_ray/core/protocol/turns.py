@@ -59,6 +59,7 @@ class Turns:
             self.s.at(run.deadline, run)
             run.started = self.s.clock.wall() - event.elapsed
         self.ending.consumed_in_turn(run, self.s.sessions[run.session])
+        self.ending.birth.tell_bound(run)
         self.s.touch(run)
 
     def paused(self, event: Paused) -> None:

@@ -69,6 +69,10 @@ class ClientProcess(Talker):
         """From the registry."""
         self.script.family.hear(message)
 
+    def heard(self) -> None:
+        """The script may wait for the courier to be done."""
+        self.script.poke()
+
     def stale(self) -> None:
         """Its lease ran out: what it waits for fails, and it ends."""
         self.script.close()
@@ -126,10 +130,6 @@ class ClientScript(Script):
         """All done, and the registry knows."""
         self.over = True
         self.process.left = True
-
-    def poke(self) -> None:
-        """See `Script.poke`; the end of a program looks at its courier, too."""
-        super().poke()
 
     def _do(self, op: Operation) -> Steps:
         match op:

@@ -192,9 +192,17 @@ class Family:
     def stop(self, *, run: str = "", key: str = "", by: str = "") -> str:
         """Ask for a stop; gives its id."""
         stop = self.host.world.mint("stop")
+        if key == self.key:
+            self.drop_unsent()
         self.stops[stop] = _StopAsked(self._order, run)
         self.host.post(StopAsk(stop, key, run, by))
         return stop
+
+    def drop_unsent(self) -> None:
+        """Take back what no step has carried yet (PROTOCOL.md 6.4): events go before admits, so it would be born later."""
+        for _, child in self.host.courier.drop_unsent(self.activation):
+            child.receipt = Receipt("error", error="stopped before it was sent")
+            self.script.receipt(child)
 
     def stopped(self, stop: str) -> bool:
         """True once the stop's report is there, or the stop was refused."""

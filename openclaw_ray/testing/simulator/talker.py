@@ -84,6 +84,7 @@ class Talker(Process):
                 if self.courier.stale:
                     self.stale()
                 self.pump()
+                self.heard()
                 return
         pause = _PAUSES[min(self._tries, len(_PAUSES) - 1)]
         self._tries += 1
@@ -99,6 +100,9 @@ class Talker(Process):
 
     def message(self, receiver: str, message: DownMessage) -> None:
         """A new downlink message."""
+
+    def heard(self) -> None:
+        """An answer has been dealt with."""
 
     def stale(self) -> None:
         """The registry wants nothing of this process any more."""

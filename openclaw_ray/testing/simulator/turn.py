@@ -236,8 +236,7 @@ class ScriptedTurn(Script):
         if self.cancelled or self.over:
             return
         self.cancelled = reason
-        for _, child in self.process.courier.drop_unsent(self.spec.activation):
-            child.receipt = None
+        self.family.drop_unsent()
         if reason == "stopped":
             self.family.cascade(mark)
         if not self.plan.deaf:

@@ -79,9 +79,7 @@ SURVEY_AGENTS = (main, surveyor, reader)
 """All three, as ``Runtime.start(agents=...)`` takes them."""
 
 
-def _gather(
-    results: Sequence[Result[Any]], names: Sequence[str]
-) -> tuple[dict[str, combine.Summary], list[Finding]]:
+def _gather(results: Sequence[Result[Any]], names: Sequence[str]) -> tuple[dict[str, combine.Summary], list[Finding]]:
     """The summaries by name, and a finding for each session that brought none."""
     parts: dict[str, combine.Summary] = {}
     lost: list[Finding] = []
@@ -90,7 +88,5 @@ def _gather(
             parts[name] = cast(combine.Summary, result.value)
         else:
             reason = result.error.message if result.error else "no value came back"
-            lost.append(
-                {"kind": "session", "path": name or ".", "detail": f"{result.status.value}: {reason}"}
-            )
+            lost.append({"kind": "session", "path": name or ".", "detail": f"{result.status.value}: {reason}"})
     return parts, lost

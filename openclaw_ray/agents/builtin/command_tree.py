@@ -1,16 +1,19 @@
-"""Ending the processes of a command: those below it, and those that left its tree but not our group."""
+"""Ending the processes of a command: those below it, and those that it left behind."""
 
 from __future__ import annotations
 
 import os
+import sys
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import psutil
 
-__all__ = ["birth", "end_tree"]
+__all__ = ["adopts_orphans", "birth", "end_tree"]
 
+_PR_GET_CHILD_SUBREAPER = 37
 _POLL = 0.02
 _PATIENCE = 2.0
 _BIRTH = 19
@@ -26,16 +29,29 @@ def birth(pid: int) -> int | None:
         return None
 
 
+def adopts_orphans() -> bool:
+    """Whether orphans among the processes below this one become its children, as in a session process."""
+    if not sys.platform.startswith("linux"):
+        return False
+    import ctypes
+
+    answer = ctypes.c_int(0)
+    asked: int = ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(answer), 0, 0, 0)
+    return asked == 0 and answer.value == 1
+
+
 def end_tree(pid: int | None, *, since: int | None = None, grace: float = 0.5) -> int:
     """End the command ``pid`` and all below it: SIGTERM, after ``grace`` seconds SIGKILL until none is left.
 
-    A process whose parent has exited is below no one. It is still found by its process group, if this process
-    leads one of its own, as Ray's workers do: what is in the group, was born since the command, and is not
-    below this process. One that made a session or group of its own as well escapes.
+    A process whose parent has exited is below the command no more. It is found
+
+    * below this process, if orphans come back to it: a session process runs one command at a time, so all
+      that was born below it since is the command's;
+    * else in this process's group, if it leads one and the process is not below it.
 
     Args:
         pid: a child that has not been waited for; it still has not when this returns. `None` if it has.
-        since: when the command was started (`birth`); `None` leaves the group alone.
+        since: when the command was started (`birth`); `None` looks for no orphans.
         grace: seconds.
 
     Returns:
@@ -75,14 +91,26 @@ def _living(pid: int | None, since: int | None, found: dict[int, psutil.Process]
                 found.setdefault(process.pid, process)
         except psutil.Error:
             pass
-    if since is not None and os.getpgrp() == os.getpid():
-        ours = {os.getpid(), *(process.pid for process in psutil.Process().children(recursive=True))}
+    if since is not None:
+        for process in _orphans():
+            born = birth(process.pid)
+            if born is not None and born >= since:
+                found.setdefault(process.pid, process)
+    return [process for process in found.values() if _runs(process)]
+
+
+def _orphans() -> Iterator[psutil.Process]:
+    """Where orphans of a command can be; others are among them, born earlier."""
+    import psutil
+
+    below = psutil.Process().children(recursive=True)
+    if adopts_orphans():
+        yield from below
+    elif os.getpgrp() == os.getpid():
+        ours = {os.getpid(), *(process.pid for process in below)}
         for process in psutil.process_iter():
             if process.pid not in ours and _group(process.pid) == os.getpgrp():
-                born = birth(process.pid)
-                if born is not None and born >= since:
-                    found.setdefault(process.pid, process)
-    return [process for process in found.values() if _runs(process)]
+                yield process
 
 
 def _group(pid: int) -> int | None:

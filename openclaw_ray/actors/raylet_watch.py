@@ -1,0 +1,36 @@
+"""A process of the runtime ends with the raylet that started it, and takes its tools' processes along.
+
+Ray's own look after its raylet comes every second or so and ends the worker alone. When a driver with an embedded Ray is
+killed, its raylet goes with it at once, and nobody is left to sweep the groups of the workers: what tools have started
+would stay for ever. So each process waits for its parent's end by a pidfd, in a thread that costs nothing meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+
+from openclaw_ray.agents.descendants import kill_descendants
+
+__all__ = ["end_with_raylet"]
+
+
+def end_with_raylet() -> bool:
+    """Have this process end with its parent; False where the system has no pidfd (Ray's own look remains)."""
+    raylet = os.getppid()
+    try:
+        fd = os.pidfd_open(raylet)
+    except (AttributeError, OSError):
+        return False
+    threading.Thread(target=_wait, args=(raylet, fd), name="openclaw-raylet", daemon=True).start()
+    return True
+
+
+def _wait(raylet: int, fd: int) -> None:
+    if os.getppid() == raylet:  # else it ended while we looked
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        poll.poll()
+    kill_descendants()
+    os._exit(1)

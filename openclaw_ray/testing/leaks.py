@@ -1,0 +1,212 @@
+"""Whether a runtime is at rest, and whether a program has left processes behind (STYLE.md 11).
+
+    @pytest.fixture(autouse=True)
+    def nothing_leaks(rt):
+        yield
+        assert_at_rest(rt)
+
+A runtime is at rest if
+
+1. each session actor that is alive in Ray is owned by the pool, and known to the registry;
+2. no session process is bound, releasing or about to be ended;
+3. no run is un-ended, none is queued, no lane slot is taken;
+4. below the session processes there is no process.
+
+What a test is to leave nothing of can also be marked: `ProcessMark` gives the program an environment variable
+that all its descendants inherit, however they detach themselves, and later says which of them are alive.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from openclaw_ray.actors.names import NAMESPACE, actor_name, find_actor
+from openclaw_ray.testing.eventually import eventually
+
+if TYPE_CHECKING:
+    import psutil
+
+    from openclaw_ray.runtime.runtime import Runtime
+
+__all__ = ["ProcessMark", "assert_at_rest", "assert_gone", "find_leaks", "session_actors_alive"]
+
+_UNENDED = ("queued", "running", "paused")
+_ANSWER_WITHIN = 10.0
+_RAY_WORDS = ("ray::", "/raylet/raylet", "/gcs/gcs_server", "/ray/_private/", "/ray/dashboard/", "/ray/autoscaler/")
+
+
+def assert_at_rest(runtime: Runtime, timeout: float = 10.0, *, unheard: int | None = None) -> None:
+    """Wait until nothing of a runtime is left over.
+
+    Args:
+        timeout: seconds; what ends by itself in that time is no leak.
+        unheard: most ended runs that may still wait for their requester to hear of them; not looked at if
+            not given, as a program may ask for a result as late as it likes.
+
+    Raises:
+        AssertionError: with one line per leak.
+    """
+
+    def nothing() -> None:
+        leaks = find_leaks(runtime, unheard=unheard)
+        assert not leaks, "\n".join([f"runtime {runtime.name} is not at rest:", *(f"  {x}" for x in leaks)])
+
+    eventually(nothing, timeout, every=0.05, what="at rest")
+
+
+def assert_gone(name: str, timeout: float = 5.0) -> None:
+    """Wait until no actor of the runtime ``name`` is alive in the Ray that this process is connected to.
+
+    Raises:
+        AssertionError: naming those that are.
+    """
+    import ray
+
+    def none() -> None:
+        alive = [
+            actor["name"]
+            for actor in ray.util.list_named_actors(all_namespaces=True)
+            if actor["namespace"] == NAMESPACE and actor["name"].startswith(f"{name}/")
+        ]
+        assert not alive, f"actors of the closed runtime {name} are alive: {', '.join(sorted(alive))}"
+
+    eventually(none, timeout, every=0.05, what="gone")
+
+
+def find_leaks(runtime: Runtime, *, unheard: int | None = None) -> list[str]:
+    """What is left over in a runtime now, one readable line each; see `assert_at_rest`."""
+    import ray
+
+    info = ray.get(find_actor(runtime.name, "registry").info.remote(), timeout=_ANSWER_WITHIN)
+    owned = set(ray.get(find_actor(runtime.name, "pool").owned.remote(), timeout=_ANSWER_WITHIN))
+    counts = info["counts"]
+    crew: dict[str, tuple[str, int, str]] = counts["crew"]
+    leaks = [
+        f"session actor {actor}: alive, but the pool does not own it"
+        for actor in sorted(set(session_actors_alive(runtime.name)) - owned)
+    ]
+    leaks += [
+        f"session actor {actor}: the pool owns it, the registry has forgotten it"
+        for actor in sorted(owned - set(crew))
+    ]
+    leaks += [
+        f"session process {pid} ({actor}): {state}{f', run {run}' if run else ''}"
+        for actor, (state, pid, run) in sorted(crew.items())
+        if state not in ("idle", "growing")
+    ]
+    for row in runtime.runs(limit=1_000, state=list(_UNENDED)):
+        if row["route"] != "driver":
+            waits = f", waiting for {row['waitingFor']}" if "waitingFor" in row else ""
+            leaks.append(f"run {row['runId']} of {row['sessionKey']}: {row['state']}{waits}")
+    if counts["queued"]:
+        leaks.append(f"{counts['queued']} runs in the queue")
+    leaks += [f"lane {lane}: {taken} of {width} slots taken" for lane, width, taken in counts["lanes"]]
+    leaks += _below(crew)
+    if unheard is not None:
+        # what is in memory without being a client's root has ended, or is named above
+        waiting = counts["runs"] - counts["roots"]
+        if waiting > unheard:
+            leaks.append(f"{waiting} runs in the registry's memory, {unheard} expected")
+    return leaks
+
+
+def session_actors_alive(name: str) -> list[str]:
+    """Ids of the session actors of the runtime ``name`` that Ray knows as alive."""
+    import ray
+
+    prefix = actor_name(name, "session-")
+    return sorted(
+        actor["name"].split("/", 1)[1]
+        for actor in ray.util.list_named_actors(all_namespaces=True)
+        if actor["namespace"] == NAMESPACE and actor["name"].startswith(prefix)
+    )
+
+
+class ProcessMark:
+    """A mark in the environment of a program and of everything that it starts.
+
+    Attributes:
+        name, value: of the environment variable.
+    """
+
+    name = "OPENCLAW_RAY_TEST_MARK"
+
+    def __init__(self) -> None:
+        self.value = uuid.uuid4().hex
+
+    def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
+        """``base`` (this process's environment by default) with the mark."""
+        return {**(os.environ if base is None else base), self.name: self.value}
+
+    def alive(self, *, tools_only: bool = False) -> list[str]:
+        """Marked processes that have not ended, as ``pid: command line``.
+
+        Args:
+            tools_only: leave out Ray's own processes and its workers; what remains was started by agents.
+        """
+        return [_line(each) for each in self._marked() if not (tools_only and _is_rays(each))]
+
+    def assert_none(self, timeout: float = 5.0, *, tools_only: bool = False) -> None:
+        """Wait until no marked process is alive.
+
+        Raises:
+            AssertionError: naming those that are.
+        """
+
+        def none() -> None:
+            alive = self.alive(tools_only=tools_only)
+            assert not alive, "\n".join(["processes left behind:", *(f"  {each}" for each in alive)])
+
+        eventually(none, timeout, every=0.1, what="no process left")
+
+    def _marked(self) -> Iterator[psutil.Process]:
+        import psutil
+
+        wanted = f"{self.name}={self.value}".encode()
+        for each in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                with open(f"/proc/{each.pid}/environ", "rb") as environ:
+                    if wanted not in environ.read().split(b"\0"):
+                        continue
+                if each.pid != os.getpid() and each.status() not in ("zombie", "dead"):
+                    yield each
+
+
+def _below(crew: Mapping[str, tuple[str, int, str]]) -> list[str]:
+    """Processes below session processes of this host."""
+    import psutil
+
+    found = []
+    for actor, (_, pid, _) in sorted(crew.items()):
+        with contextlib.suppress(psutil.Error):
+            for child in psutil.Process(pid).children(recursive=True):
+                if child.status() not in ("zombie", "dead"):
+                    found.append(f"process {_line(child)}: below session process {pid} ({actor})")
+    return found
+
+
+def _line(process: psutil.Process) -> str:
+    import psutil
+
+    try:
+        return f"{process.pid}: {' '.join(process.cmdline())[:120] or process.name()}"
+    except psutil.Error:
+        return f"{process.pid}: ?"
+
+
+def _is_rays(process: psutil.Process) -> bool:
+    """One of Ray's own, or a worker that the raylet started; a fork of a worker only looks like one."""
+    import psutil
+
+    try:
+        command = " ".join(process.cmdline()[:3])
+        if "ray::" in command:
+            parent = process.parent()
+            return parent is not None and "raylet" in parent.name()
+        return any(word in command for word in _RAY_WORDS)
+    except psutil.Error:
+        return True  # it has just ended

@@ -1,0 +1,73 @@
+"""The protocol in virtual time: seeded schedules of programs, delays and faults over the very classes that the actors use.
+
+A *schedule* is one tree of scripted sessions on one small runtime, with calls that overtake each other and processes that
+die or fall silent, run until all has ended. Invariants are looked at while it runs and when it is over (`monitor`,
+`audit`). The same seed gives the same run, so a broken one is replayed by its seed::
+
+    simulate(seed=4711, weather="hostile", trace=True)
+
+Directed schedules are built from `Program`, `Plan`, `Setup`, `Fault` and `Meddling`, and run by `run_schedule`.
+"""
+
+from __future__ import annotations
+
+from openclaw_ray.testing.simulator.generate import random_schedule
+from openclaw_ray.testing.simulator.monitor import InvariantBroken
+from openclaw_ray.testing.simulator.network import Habits, Meddling
+from openclaw_ray.testing.simulator.plans import (
+    Ask,
+    Die,
+    Fail,
+    Hang,
+    Join,
+    Map,
+    Plan,
+    Program,
+    Say,
+    Spawn,
+    Stop,
+    Work,
+    Yield,
+    describe,
+)
+from openclaw_ray.testing.simulator.run import Outline, ScheduleBroken, run_schedule
+from openclaw_ray.testing.simulator.setup import Fault, FaultKind, Schedule, Setup, Weather
+
+__all__ = [
+    "Ask",
+    "Die",
+    "Fail",
+    "Fault",
+    "FaultKind",
+    "Habits",
+    "Hang",
+    "InvariantBroken",
+    "Join",
+    "Map",
+    "Meddling",
+    "Outline",
+    "Plan",
+    "Program",
+    "Say",
+    "Schedule",
+    "ScheduleBroken",
+    "Setup",
+    "Spawn",
+    "Stop",
+    "Weather",
+    "Work",
+    "Yield",
+    "describe",
+    "random_schedule",
+    "run_schedule",
+    "simulate",
+]
+
+
+def simulate(seed: int, weather: Weather | str = Weather.CALM, *, trace: bool = False) -> Outline:
+    """Run the random schedule of a seed.
+
+    Raises:
+        ScheduleBroken: an invariant does not hold; its text replays it.
+    """
+    return run_schedule(random_schedule(seed, weather), trace=trace)

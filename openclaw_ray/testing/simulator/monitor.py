@@ -1,0 +1,326 @@
+"""What must hold at every moment, seen from outside: the journal's history, the turns that run, what programs are given.
+
+1. A run has one terminal state; it and its outcome never change once they are in the journal.
+2. An activation runs at most once, on one actor; at most one turn of a session runs whose events could count.
+3. The turns of a lane that run are never more than its width.
+4. Nothing is granted under a stop mark, and no turn begins under one after the stop's report was given.
+5. A completion is given to a program at most once per activation, and it says what the journal says.
+6. A stop's report counts every run under its mark once, and all of them are terminal.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from openclaw_ray.core.lifecycle import RunState, result_status
+from openclaw_ray.core.protocol.journal import Write
+from openclaw_ray.core.protocol.messages import Completed, Spec
+from openclaw_ray.core.protocol.records import Actor, Mark, Run
+from openclaw_ray.core.protocol.registry import Registry
+from openclaw_ray.core.results import Receipt, Result, StopReport
+from openclaw_ray.testing.simulator.audit import registry_faults
+
+if TYPE_CHECKING:
+    from openclaw_ray.testing.simulator.cluster import Cluster
+
+__all__ = ["InvariantBroken", "Monitor", "RunView"]
+
+_RUN = {name: i for i, name in enumerate(Run.FIELDS)}
+_ACTOR = {name: i for i, name in enumerate(Actor.FIELDS)}
+_MARK = {name: i for i, name in enumerate(Mark.FIELDS)}
+
+
+class InvariantBroken(AssertionError):
+    """Something happened that must never happen; ``rule`` names which."""
+
+    def __init__(self, rule: str, detail: str) -> None:
+        super().__init__(f"{rule}: {detail}")
+        self.rule = rule
+        self.detail = detail
+
+
+@dataclass(slots=True)
+class RunView:
+    """A run as the journal has it."""
+
+    values: tuple[Any, ...]
+    born: int
+    ended_at: int | None = None
+    marks: set[int] = field(default_factory=set)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[_RUN[name]]
+
+    @property
+    def state(self) -> RunState:
+        """Its state."""
+        state: RunState = self.values[_RUN["state"]]
+        return state
+
+
+@dataclass(slots=True)
+class _Turn:
+    actor: str
+    epoch: int
+    spec: Spec
+    waits: bool = False
+
+
+@dataclass(slots=True)
+class _MarkView:
+    seq: int
+    stop: str
+    commit: int
+    reported: bool = False
+
+
+class Monitor:
+    """The invariants of one schedule, checked while it runs."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.commits = 0
+        self.runs: dict[str, RunView] = {}
+        self.children: dict[str, list[str]] = {}
+        self.actors: dict[str, tuple[Any, ...]] = {}
+        self.marks: dict[int, _MarkView] = {}
+        self.turns: dict[str, _Turn] = {}
+        self.begun: dict[str, str] = {}
+        self.granted_to: dict[str, str] = {}
+        self.given: set[tuple[str, str]] = set()
+        self.programs = 0
+        self.reports = 0
+        self.maps = 0
+        self._waited: dict[str, list[str]] = {}
+
+    def broken(self, rule: str, detail: str) -> None:
+        """Say that an invariant does not hold."""
+        raise InvariantBroken(rule, detail)
+
+    # ------------------------------------------------------------------ the journal's history
+
+    def committed(self, writes: Sequence[Write]) -> None:
+        """A transaction is in the journal."""
+        self.commits += 1
+        for write in writes:
+            if write.table == "runs" and write.data is not None:
+                self._run(str(write.key), pickle.loads(write.data))
+            elif write.table == "actors":
+                if write.data is None:
+                    self.actors.pop(str(write.key), None)
+                else:
+                    self.actors[str(write.key)] = pickle.loads(write.data)
+            elif write.table == "marks" and write.data is not None:
+                seq = int(write.key)
+                if seq not in self.marks:
+                    values = pickle.loads(write.data)
+                    self.marks[seq] = _MarkView(seq, values[_MARK["stop"]], self.commits)
+
+    def _run(self, run_id: str, values: tuple[Any, ...]) -> None:
+        view = self.runs.get(run_id)
+        if view is None:
+            view = self.runs[run_id] = RunView(values, self.commits)
+            self.children.setdefault(view["parent"], []).append(run_id)
+        old, state = view.values, values[_RUN["state"]]
+        view.values = values
+        if values[_RUN["mark"]]:
+            view.marks.add(values[_RUN["mark"]])
+        if view.ended_at is not None:
+            if state is not old[_RUN["state"]]:
+                self.broken("one terminal state", f"{run_id} went from {old[_RUN['state']]} to {state}")
+            if values[_RUN["outcome"]] != old[_RUN["outcome"]]:
+                self.broken("frozen outcome", f"{run_id} ended as {old[_RUN['outcome']]}, now {values[_RUN['outcome']]}")
+        elif state.terminal:
+            view.ended_at = self.commits
+
+    # ------------------------------------------------------------------ lineage and marks
+
+    def above(self, run_id: str) -> Iterator[tuple[str, RunView]]:
+        """A run and those above it."""
+        view = self.runs.get(run_id)
+        while view is not None:
+            yield run_id, view
+            run_id = view["parent"]
+            view = self.runs.get(run_id)
+
+    def marks_on(self, run_id: str) -> set[int]:
+        """Marks that bind a run."""
+        binding: set[int] = set()
+        below = 0
+        for _, view in self.above(run_id):
+            if view["route"] == "driver":
+                binding |= {mark for mark in view.marks if below < mark}
+            else:
+                binding |= view.marks
+            below = view["seq"]
+        return binding
+
+    def under(self, mark: int) -> list[str]:
+        """All runs that a mark binds, drivers' roots left out."""
+        tops = [run_id for run_id, view in self.runs.items() if mark in view.marks]
+        found: dict[str, None] = {}
+        level = list(tops)
+        while level:
+            deeper = []
+            for run_id in level:
+                view = self.runs[run_id]
+                if view["route"] != "driver":
+                    found[run_id] = None
+                for child in self.children.get(run_id, ()):
+                    if view["route"] != "driver" or self.runs[child]["seq"] < mark:
+                        deeper.append(child)
+            level = deeper
+        return list(found)
+
+    # ------------------------------------------------------------------ grants and turns
+
+    def granted(self, actor: str, epoch: int, spec: Spec) -> None:
+        """The registry sends a start."""
+        first = self.granted_to.setdefault(spec.activation, actor)
+        if first != actor:
+            self.broken("one actor per activation", f"{spec.activation} was sent to {first}, now to {actor}")
+        if self.marks_on(spec.run):
+            self.broken("no start under a mark", f"{spec.run} is under {self.marks_on(spec.run)} and is started")
+
+    def turn_begins(self, actor: str, epoch: int, spec: Spec) -> None:
+        """A session process begins a turn."""
+        activation = spec.activation
+        if activation in self.begun:
+            self.broken("an activation runs once", f"{activation} ran on {self.begun[activation]}, now on {actor}")
+        self.begun[activation] = actor
+        for mark in self.marks_on(spec.run):
+            if self.marks[mark].reported:
+                self.broken("no turn after a stop's report", f"{activation} of {spec.run} begins under mark {mark}")
+        turn = _Turn(actor, epoch, spec)
+        self.turns[activation] = turn
+        if self._counts(turn):
+            for other, running in self.turns.items():
+                if other != activation and running.spec.session_key == spec.session_key and self._counts(running):
+                    self.broken("one turn at a time", f"{activation} begins while {other} runs on {running.actor}")
+            self._lane(turn)
+
+    def turn_ends(self, activation: str) -> None:
+        """A turn has ended, or died."""
+        self.turns.pop(activation, None)
+
+    def turn_waits(self, activation: str) -> None:
+        """A turn waits for its children."""
+        self.turns[activation].waits = True
+
+    def turn_goes_on(self, activation: str) -> None:
+        """A turn that waited has its slot back."""
+        turn = self.turns[activation]
+        turn.waits = False
+        self._lane(turn)
+
+    def program_runs(self, activation: str) -> None:
+        """An agent's code begins."""
+        self.programs += 1
+
+    def _counts(self, turn: _Turn) -> bool:
+        """Whether what this turn says would still count: it is not fenced."""
+        run = self.runs.get(turn.spec.run)
+        if run is None or run.state.terminal or run["activation"] != turn.spec.activation:
+            return False
+        actor = self.actors.get(turn.actor)
+        return actor is not None and actor[_ACTOR["epoch"]] <= turn.epoch
+
+    def _lane(self, turn: _Turn) -> None:
+        run = self.runs[turn.spec.run]
+        lane, width = run["lane"], run["lane_width"]
+        if not lane or width <= 0:
+            return
+        running = [
+            a
+            for a, t in self.turns.items()
+            if not t.waits and self.runs[t.spec.run]["lane"] == lane and self._counts(t)
+        ]
+        if len(running) > width:
+            self.broken("lane width", f"{len(running)} turns run in {lane} of width {width}: {running}")
+
+    # ------------------------------------------------------------------ what programs get
+
+    def answered(self, run_id: str, receipt: Receipt) -> None:
+        """A program was told whether its child is admitted."""
+        if receipt.accepted and run_id not in self.runs:
+            self.broken("accepted after recorded", f"{run_id} was accepted and is not in the journal")
+
+    def awaited(self, client: str, run_id: str, receipt: Receipt) -> None:
+        """A client waits for a run from now on."""
+        if receipt.accepted:
+            self._waited.setdefault(client, []).append(run_id)
+
+    def handed(self, receiver: str, completed: Completed) -> None:
+        """A completion is given to a program."""
+        key = (receiver, completed.run)
+        if key in self.given:
+            self.broken("a completion once", f"{completed.run} was given to {receiver} twice")
+        self.given.add(key)
+        view = self.runs.get(completed.run)
+        if view is None or not view.state.terminal:
+            self.broken("a completion is of an ended run", f"{completed.run} given to {receiver}")
+        elif completed.completion.result.status is not result_status(view.state):
+            self.broken(
+                "a completion says what the journal says",
+                f"{completed.run}: {completed.completion.result.status} and {view.state}",
+            )
+
+    def mapped(self, receiver: str, items: int, results: Sequence[Result[object]]) -> None:
+        """A map has handed out its results."""
+        self.maps += 1
+        if [r.index for r in results] != list(range(items)):
+            self.broken("a map's results in order", f"{receiver}: {[r.index for r in results]} of {items}")
+
+    def stop_reported(self, stop: str, report: StopReport) -> None:
+        """A stop's report was given."""
+        mark = next((m for m in self.marks.values() if m.stop == stop), None)
+        if mark is None:
+            self.broken("a stop has a mark", f"{stop} is reported and not in the journal")
+            return
+        mark.reported = True
+        self.reports += 1
+        under = self.under(mark.seq)
+        views = [self.runs[run_id] for run_id in under]
+        open_runs = [run_id for run_id in under if not self.runs[run_id].state.terminal]
+        if open_runs:
+            self.broken("a stop is complete", f"{stop} is reported while {open_runs} are open")
+        before = sum(1 for v in views if v.ended_at is not None and v.ended_at < mark.commit)
+        stopped = sum(
+            1
+            for v in views
+            if v.ended_at is not None and v.ended_at >= mark.commit and v.state is RunState.CANCELLED
+        )
+        if (report.total, report.stopped, report.failed) != (len(under), stopped, 0) or report.finished < before:
+            self.broken(
+                "a stop's counts add up",
+                f"{stop}: {report} where {len(under)} are under the mark, {before} had ended, {stopped} were stopped",
+            )
+
+    # ------------------------------------------------------------------ the registry's memory
+
+    def transaction(self, core: Registry) -> None:
+        """After each transaction: what is cheap to look at; the rest now and then."""
+        s = core.s
+        if s.bound > s.pool_max:
+            self.broken("actors under the ceiling", f"{s.bound} bound of {s.pool_max}")
+        for lane in s.lanes.statistics():
+            if 0 < lane.width < lane.taken:
+                self.broken("lane width", f"{lane.taken} slots taken in {lane.lane} of width {lane.width}")
+        most = s.limits.max_active_sessions
+        if most is not None and s.turns_running > most:
+            self.broken("maxActiveSessions", f"{s.turns_running} turns of {most}")
+        if self.cluster.world.random.random() < self.cluster.looks:
+            self.look(core)
+
+    def look(self, core: Registry) -> None:
+        """Count everything anew, and compare with a registry made from the journal."""
+        faults = registry_faults(core, self.cluster.journal, self.cluster.setup)
+        if faults:
+            self.broken("what is counted is what is there", "; ".join(faults))
+
+    def rebuilt(self, core: Registry) -> None:
+        """A registry was made from the journal."""
+        self.look(core)

@@ -1,0 +1,157 @@
+"""Running schedules: to the end, with all invariants looked at, and a report that lets a broken one be replayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openclaw_ray.core.lifecycle import DeliveryState
+from openclaw_ray.testing.simulator.audit import leftovers
+from openclaw_ray.testing.simulator.cluster import Cluster
+from openclaw_ray.testing.simulator.monitor import InvariantBroken
+from openclaw_ray.testing.simulator.plans import describe
+from openclaw_ray.testing.simulator.setup import Schedule
+
+__all__ = ["Outline", "ScheduleBroken", "run_schedule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a schedule did.
+
+    Attributes:
+        events: things that happened in virtual time. ``calls``: between processes.
+        transactions: of the registry. ``faults``: that had an effect.
+        runs: admitted. ``turns``: begun. ``reports``: stops reported. ``maps``: maps handed out.
+        seconds: virtual seconds that it took.
+        log: the trace, if one was kept.
+    """
+
+    events: int
+    calls: int
+    transactions: int
+    faults: int
+    runs: int
+    turns: int
+    reports: int
+    maps: int
+    seconds: float
+    log: tuple[str, ...] = ()
+
+
+class ScheduleBroken(AssertionError):
+    """An invariant broke: ``rule`` says which, ``schedule`` replays it, ``log`` is the trace if one was kept."""
+
+    def __init__(self, rule: str, detail: str, schedule: Schedule, log: tuple[str, ...]) -> None:
+        self.rule = rule
+        self.detail = detail
+        self.schedule = schedule
+        self.log = log
+        super().__init__(rule, detail)
+
+    def __str__(self) -> str:
+        s = self.schedule
+        lines = [
+            f"{self.rule}: {self.detail}",
+            f"replay: simulate(seed={s.seed}, weather={s.weather!r}, trace=True)",
+            f"setup: {s.setup}",
+            f"faults: {list(s.faults)}",
+            f"meddling: {list(s.meddling)}",
+            describe(s.program),
+            *self.log[-400:],
+        ]
+        return "\n".join(lines)
+
+
+def run_schedule(schedule: Schedule, *, trace: bool = False, looks: float = 0.01) -> Outline:
+    """Run a schedule to its end.
+
+    Args:
+        trace: keep a line for everything that happens.
+        looks: share of the registry's transactions after which everything is counted anew.
+
+    Raises:
+        ScheduleBroken: an invariant does not hold.
+    """
+    cluster: Cluster | None = None
+    try:
+        cluster = Cluster(schedule, trace=trace, looks=looks)
+        until = cluster.faults.last + schedule.limit
+        if not cluster.world.run(lambda: _finished(cluster), until):
+            raise InvariantBroken("everything ends", "; ".join(_open(cluster)) or "something goes on for ever")
+        _last_look(cluster)
+    except InvariantBroken as broken:
+        log = tuple(cluster.world.log or ()) if cluster is not None else ()
+        raise ScheduleBroken(broken.rule, broken.detail, schedule, log) from broken
+    world, monitor = cluster.world, cluster.monitor
+    return Outline(
+        world.events,
+        cluster.network.calls,
+        cluster.transactions,
+        cluster.faults.struck,
+        sum(1 for v in monitor.runs.values() if v["route"] != "driver"),
+        len(monitor.begun),
+        monitor.reports,
+        monitor.maps,
+        world.now,
+        tuple(world.log or ()),
+    )
+
+
+def _finished(cluster: Cluster | None) -> bool:
+    """True once nothing more can happen by itself."""
+    assert cluster is not None
+    if cluster.faults.active and cluster.schedule.faults:
+        return False
+    return all(client.left for client in cluster.clients) and not _open(cluster)
+
+
+def _open(cluster: Cluster) -> list[str]:
+    """What is not over yet."""
+    out = [f"{client.name} waits" for client in cluster.clients if not client.left]
+    registry = cluster.registry
+    if registry is None or registry.paused:
+        return [*out, "there is no registry"]
+    s = registry.core.s
+    if s.recovering:
+        out.append("the registry recovers")
+    out += [
+        f"run {run.id} is {run.state} (actor {run.actor!r}, activation {run.activation!r})"
+        for run in s.runs.values()
+        if not run.terminal and run.route != "driver"
+    ]
+    out += [f"{r.id} has not confirmed {list(r.unacked.values())}" for r in s.receivers.values() if r.unacked]
+    out += [f"{a.id} is {a.state}" for a in s.actors.values() if a.state not in ("idle", "growing")]
+    out += [f"{m.stop} is not complete" for m in s.marks.values() if not m.done]
+    if cluster.journal.after("rows", 0, limit=1):
+        out.append("rows are on their way to the hub")
+    return out
+
+
+def _last_look(cluster: Cluster) -> None:
+    core = cluster.core
+    assert core is not None
+    monitor = cluster.monitor
+    monitor.look(core)
+    dead = {view["session"] for view in monitor.runs.values() if view.state.terminal and view["route"] != "driver"}
+    found = leftovers(core.s, dead)
+    if found:
+        raise InvariantBroken("nothing is left over", "; ".join(found))
+    _announces(cluster)
+
+
+def _announces(cluster: Cluster) -> None:
+    """Each delivered completion has its row once in the transcripts, each other none."""
+    rows: dict[str, int] = {}
+    for transcript in cluster.transcripts.rows.values():
+        for row in transcript:
+            if row.key is not None and row.key.startswith("announce:"):
+                rows[row.key] = rows.get(row.key, 0) + 1
+    for run_id, view in cluster.monitor.runs.items():
+        count = rows.pop(f"announce:v1:{view['session']}:{run_id}", 0)
+        wanted = 1 if view["delivery"] is DeliveryState.DELIVERED else 0
+        if count != wanted:
+            raise InvariantBroken(
+                "each announce once", f"{run_id} is {view['delivery']}, {count} rows in the transcripts"
+            )
+    if rows:
+        raise InvariantBroken("each announce once", f"rows of unknown runs: {rows}")

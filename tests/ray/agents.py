@@ -1,0 +1,731 @@
+"""The agents of this tier: small, and steered by files, so that a test knows what has happened without sleeping.
+
+A place is a folder of the test's own, see ``support.runtimes.Gate``. Agents are given it as input or in one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import openclaw_ray as oc
+from openclaw_ray.core.errors import JoinTimeout, NothingPending, SpawnError, SpawnForbidden
+
+# ---------------------------------------------------------------------- steering
+
+
+def enter(place: str | Path, name: object) -> None:
+    """Leave a sign of having been here."""
+    (Path(place) / f"in-{name}").touch()
+
+
+def write_line(place: str | Path, name: str, line: object) -> None:
+    """Append a line, in one write."""
+    with open(Path(place) / name, "a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+
+
+def pass_gate(turn: oc.SyncTurn, place: str | Path) -> None:
+    """Wait for the test, or for a stop."""
+    while not (Path(place) / "open").exists():
+        turn.check()
+        time.sleep(0.005)
+
+
+def wait_for_files(turn: oc.SyncTurn, place: str | Path, pattern: str, count: int) -> None:
+    """Wait until others have left their signs."""
+    while len(list(Path(place).glob(pattern))) < count:
+        turn.check()
+        time.sleep(0.005)
+
+
+def refusal(error: SpawnForbidden | SpawnError) -> dict[str, Any]:
+    """A refusal in parts."""
+    receipt = error.receipt
+    return {
+        "status": receipt.status,
+        "limit": receipt.limit,
+        "value": receipt.value,
+        "maximum": receipt.maximum,
+        "path": receipt.path,
+        "text": str(error),
+    }
+
+
+# ---------------------------------------------------------------------- workers
+
+
+@oc.agent
+def main(turn: oc.SyncTurn) -> str:
+    """The default agent."""
+    return f"main: {turn.text}"
+
+
+@oc.agent(spawns=False)
+def echo(turn: oc.SyncTurn) -> str:
+    """Its text."""
+    return turn.text
+
+
+@oc.agent(spawns=False)
+async def async_echo(turn: oc.Turn) -> str:
+    """Its text, from a coroutine."""
+    await asyncio.sleep(0)
+    return turn.text
+
+
+@oc.agent(spawns=False)
+def give_back(turn: oc.SyncTurn) -> Any:
+    """Its input."""
+    return turn.input
+
+
+@oc.agent(spawns=False)
+def input_kind(turn: oc.SyncTurn) -> dict[str, Any]:
+    """What has arrived."""
+    given = turn.input
+    return {
+        "type": type(given).__name__,
+        "len": len(given) if hasattr(given, "__len__") else None,
+        "text": turn.text,
+        "writeable": bool(getattr(getattr(given, "flags", None), "writeable", True)),
+    }
+
+
+@oc.agent(spawns=False)
+def resolve(turn: oc.SyncTurn) -> int:
+    """The sum of what an ObjectRef stands for."""
+    import ray
+
+    return int(sum(ray.get(turn.input)))
+
+
+@oc.agent(spawns=False)
+def make_value(turn: oc.SyncTurn) -> Any:
+    """A value of each kind that the rules name."""
+    match turn.text:
+        case "str":
+            return "text"
+        case "none":
+            return None
+        case "empty":
+            return ""
+        case "result":
+            return oc.Result(text="own text", value=[1, 2])
+        case "failed result":
+            return oc.Result(status=oc.ResultStatus.ERROR, text="not this")
+        case "dict":
+            return {"a": 1, "b": [True, None]}
+        case "array":
+            import numpy as np
+
+            return np.arange(100_000, dtype=np.int64)
+        case "bytes":
+            return b"x" * (1 << 20)
+        case "long text":
+            return "é" * 200_000
+        case other:
+            raise ValueError(other)
+
+
+@oc.agent(spawns=False)
+def hold(turn: oc.SyncTurn) -> str:
+    """Says that it is here, then waits at the gate; can be stopped."""
+    enter(turn.input, turn.run_id)
+    pass_gate(turn, turn.input)
+    return "through"
+
+
+@oc.agent(spawns=False)
+async def async_hold(turn: oc.Turn) -> str:
+    """The same, awaiting."""
+    enter(turn.input, turn.run_id)
+    while not (Path(turn.input) / "open").exists():
+        await asyncio.sleep(0.005)
+    return "through"
+
+
+@oc.agent(spawns=False)
+def hand_over(turn: oc.SyncTurn) -> int:
+    """Item i of four waits for item i + 1, so that they end in the opposite order."""
+    place = Path(turn.input)
+    assert turn.index is not None
+    while turn.index % 4 != 3 and not (place / f"in-{turn.index + 1}").exists():
+        turn.check()
+        time.sleep(0.002)
+    enter(place, turn.index)
+    return turn.index
+
+
+@oc.agent(spawns=False)
+def meet(turn: oc.SyncTurn) -> list[float]:
+    """Waits until ``count`` of its kind have come, and says from when to when it was here."""
+    place, count = turn.input
+    began = time.monotonic()
+    enter(place, turn.run_id)
+    wait_for_files(turn, place, "in-*", count)
+    return [began, time.monotonic()]
+
+
+@oc.agent(spawns=False)
+def flaky(turn: oc.SyncTurn) -> str:
+    """Fails the first ``failures`` times it is tried."""
+    place, failures = turn.input
+    write_line(place, f"tries-{turn.index}", turn.run_id)
+    tried = len((Path(place) / f"tries-{turn.index}").read_text().splitlines())
+    if tried <= failures:
+        raise RuntimeError(f"try {tried}")
+    return f"try {tried}"
+
+
+@oc.agent(spawns=False)
+def first_fails(turn: oc.SyncTurn) -> str:
+    """Item 0 raises once the others are here; the others wait for a stop."""
+    place, others = turn.input
+    enter(place, turn.index)
+    if turn.index == 0:
+        wait_for_files(turn, place, "in-*", others + 1)
+        raise LookupError("the first one")
+    while True:
+        turn.check()
+        time.sleep(0.005)
+
+
+@oc.agent(spawns=False)
+def first_waits(turn: oc.SyncTurn) -> None:
+    """Item 0 waits at the gate."""
+    if turn.index == 0:
+        pass_gate(turn, turn.input)
+
+
+@oc.agent(spawns=False)
+def first_goes(turn: oc.SyncTurn) -> None:
+    """Item 0 returns once two others are here; the others wait at the gate."""
+    enter(turn.input, turn.index)
+    if turn.index == 0:
+        wait_for_files(turn, turn.input, "in-*", 3)
+    else:
+        pass_gate(turn, turn.input)
+
+
+class BadState:
+    """Cannot be pickled."""
+
+    def __reduce__(self) -> Any:
+        raise TypeError("this one stays here")
+
+
+@oc.agent(spawns=False)
+def misfortune(turn: oc.SyncTurn) -> Any:
+    """Four ways to fail at their own positions."""
+    match turn.index:
+        case 7:
+            raise ValueError("boom at seven")
+        case 8:
+            sys.exit(3)
+        case 9:
+            os.kill(os.getpid(), signal.SIGKILL)
+        case 10:
+            return threading.Lock()
+    return f"ok {turn.index}"
+
+
+@oc.agent(spawns=False)
+def end_as_told(turn: oc.SyncTurn) -> str:
+    """Ends in the way that its input names; ``wait`` waits for a stop or deadline."""
+    match turn.input:
+        case "ok":
+            return "fine"
+        case "raise":
+            raise ValueError("as told")
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "nothing":
+            return ""
+    while True:
+        turn.check()
+        time.sleep(0.005)
+
+
+# ---------------------------------------------------------------------- hard to end
+
+
+@oc.agent(spawns=False)
+def deaf(turn: oc.SyncTurn) -> None:
+    """Sleeps through everything."""
+    turn.progress("asleep")
+    enter(turn.input, turn.run_id)
+    time.sleep(600)
+
+
+@oc.agent(spawns=False)
+async def stubborn(turn: oc.Turn) -> None:
+    """Ignores that it is cancelled."""
+    enter(turn.input, turn.run_id)
+    while True:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(600)
+
+
+@oc.agent(spawns=False)
+def with_tools(turn: oc.SyncTurn) -> None:
+    """Has a tool's process with a child of its own at work."""
+    tool = subprocess.Popen(["sh", "-c", "sleep 300 & sleep 300"])
+    enter(turn.input, turn.run_id)
+    while True:
+        turn.check()
+        time.sleep(0.005)
+    tool.wait()
+
+
+@oc.agent(spawns=False)
+def reporting(turn: oc.SyncTurn) -> None:
+    """Says how far it is, and is never done."""
+    for step in range(1, 4):
+        turn.progress(f"step {step}", done=step, total=9)
+    enter(turn.input, turn.run_id)
+    while True:
+        turn.check()
+        time.sleep(0.005)
+
+
+# ---------------------------------------------------------------------- parents
+
+
+@oc.agent
+async def nested(turn: oc.Turn) -> list[Any]:
+    """A map of maps, as deep as its input says."""
+    depth = int(turn.input)
+    if depth == 0:
+        return [turn.session.depth]
+    results = await turn.map("nested", [depth - 1] * 2)
+    return [leaf for result in results for leaf in result.raise_for_status().value]
+
+
+@oc.agent
+def sync_map(turn: oc.SyncTurn) -> list[str | None]:
+    """A map from a plain function, wider than the children cap."""
+    return [result.text for result in turn.map("echo", [f"item {i}" for i in range(12)], width=12)]
+
+
+@oc.agent
+def failing_map(turn: oc.SyncTurn) -> list[str]:
+    """A map with failures in place."""
+    results = turn.map("end_as_told", ["ok", "raise", "kill", "ok"])
+    return [result.status.value for result in results]
+
+
+@oc.agent
+def tree(turn: oc.SyncTurn) -> int:
+    """``depth`` levels of ``fan`` children, each joined; gives the number of sessions below and itself."""
+    depth, fan = turn.input
+    if depth == 0:
+        return 1
+    for _ in range(fan):
+        turn.spawn("go on", agent_id="tree", input=(depth - 1, fan))
+    return 1 + sum(done.result.raise_for_status().value for done in turn.join())
+
+
+@oc.agent
+def holding_tree(turn: oc.SyncTurn) -> None:
+    """``depth`` levels of ``fan`` children, joined at every level; the leaves wait for a stop."""
+    place, depth, fan, leaves = turn.input
+    enter(place, turn.run_id)
+    for number in range(fan if depth else 0):
+        if depth == 1:
+            kind = leaves.pop() if leaves and number == 0 else "hold"
+            turn.spawn("wait", agent_id=kind, input=place)
+        else:
+            share = leaves if number == 0 else []
+            turn.spawn("go on", agent_id="holding_tree", input=(place, depth - 1, fan, share))
+    turn.join()
+
+
+@oc.agent
+def chain(turn: oc.SyncTurn) -> str:
+    """The rest of the names, each joined by the one before: main → a → b."""
+    names = turn.input
+    if not names:
+        return turn.session.agent_id
+    turn.spawn("next", agent_id="chain", input=names[1:], label=names[0])
+    [done] = turn.join()
+    return f"{names[0]} < {done.text}"
+
+
+@oc.agent
+def no_join(turn: oc.SyncTurn) -> str:
+    """Two children, and no wait for them."""
+    write_line(turn.input, "calls", turn.kind)
+    turn.spawn("one", agent_id="hold", input=turn.input)
+    turn.spawn("two", agent_id="hold", input=turn.input)
+    return "returned"
+
+
+@oc.agent(follow_up=True)
+def follower(turn: oc.SyncTurn) -> str:
+    """The same, and wants to hear of them."""
+    place = turn.input if turn.kind == "task" else turn.state["place"]
+    write_line(place, "calls", turn.kind)
+    if turn.kind == "task":
+        turn.state["place"] = place
+        for number in range(2):
+            turn.spawn(f"child {number}", agent_id="hold", input=place)
+        return "first"
+    return f"heard {[done.text for done in turn.completions]}"
+
+
+class ClassFollower(oc.Agent):
+    """The class form of it: told by default."""
+
+    id = "class_follower"
+
+    async def on_turn(self, turn: oc.Turn) -> str:
+        place = turn.input if turn.kind == "task" else turn.state["place"]
+        write_line(place, "calls", turn.kind)
+        if turn.kind == "task":
+            turn.state["place"] = place
+            for number in range(2):
+                await turn.spawn(f"child {number}", agent_id="hold", input=place)
+            return "first"
+        return f"heard {[done.text for done in turn.completions]}"
+
+
+@oc.agent
+async def yielding(turn: oc.Turn) -> Any:
+    """Yields over one batch of children, and over a second one in the wake of the first."""
+    seen = turn.state.setdefault("seen", [])
+    seen.append([turn.kind.value, [done.result.status.value for done in turn.completions]])
+    batches = turn.state.setdefault("batches", turn.input)
+    if batches:
+        for kind in batches.pop(0):
+            await turn.spawn(kind, agent_id="end_as_told", input=kind)
+        turn.yield_("waiting for them")
+    return seen
+
+
+@oc.agent
+async def late_yield(turn: oc.Turn) -> str:
+    """Yields after its child has ended."""
+    if turn.kind == "wake":
+        return f"woken with {[done.text for done in turn.completions]}"
+    receipt = await turn.spawn("quick", agent_id="echo")
+    while not turn._port.completion(receipt.run_id).done():
+        await asyncio.sleep(0.005)
+    turn.yield_()
+    return "not reached"
+
+
+@oc.agent
+def idle_yield(turn: oc.SyncTurn) -> str:
+    """Yields with nothing to wait for."""
+    try:
+        turn.yield_()
+    except NothingPending as error:
+        return f"refused: {error}"
+    return "not reached"
+
+
+@oc.agent
+async def joins(turn: oc.Turn) -> Any:
+    """Join in its three forms."""
+    place = turn.input
+    match turn.text:
+        case "all":
+            for text in ("a", "b", "c"):
+                await turn.spawn(text, agent_id="echo")
+            first = [done.text for done in await turn.join()]
+            return [first, [done.text for done in await turn.join()]]
+        case "some":
+            waits = await turn.spawn("wait", agent_id="hold", input=place)
+            quick = await turn.spawn("quick", agent_id="echo")
+            done = [done.text for done in await turn.join(quick)]
+            (Path(place) / "open").touch()
+            return [done, [done.run_id == waits.run_id for done in await turn.join()]]
+        case "first":
+            await turn.spawn("wait", agent_id="hold", input=place)
+            quick = await turn.spawn("quick", agent_id="echo")
+            done = await turn.join(until="first")
+            return [[each.text for each in done], done[0].run_id == quick.run_id, len(await turn.join())]
+        case "timeout":
+            waits = await turn.spawn("wait", agent_id="hold", input=place)
+            try:
+                await turn.join(timeout=0.2)
+            except JoinTimeout as error:
+                named = error.unsettled == (waits.session_key,)
+            (Path(place) / "open").touch()
+            return [named, [done.text for done in await turn.join()]]
+
+
+@oc.agent
+async def crowd(turn: oc.Turn) -> dict[str, Any]:
+    """``count`` spawns at once, of children that wait at the gate."""
+    place, count = turn.input
+
+    async def one() -> Any:
+        try:
+            return await turn.spawn("wait", agent_id="hold", input=place)
+        except SpawnForbidden as error:
+            return refusal(error)
+
+    answers = await asyncio.gather(*(one() for _ in range(count)))
+    enter(place, "asked")
+    refused = [answer for answer in answers if isinstance(answer, dict)]
+    done = await turn.join()
+    return {"refused": refused, "accepted": [each.text for each in done]}
+
+
+@oc.agent
+def five_ends(turn: oc.SyncTurn) -> dict[str, Any]:
+    """Five children that end in five ways, then at once five more."""
+    place = turn.input
+    for kind in ("ok", "raise", "timeout", "stop", "kill"):
+        turn.spawn(
+            kind,
+            agent_id="end_as_told",
+            input=kind,
+            label=kind,
+            run_timeout_seconds=0.3 if kind == "timeout" else None,
+        )
+    full = ""
+    try:
+        turn.spawn("one too many", agent_id="echo")
+    except SpawnForbidden as error:
+        full = error.receipt.limit or ""
+    enter(place, "five")
+    ends = {done.label: done.result.status.value for done in turn.join()}
+    for number in range(5):
+        turn.spawn(f"again {number}", agent_id="echo")
+    return {"full": full, "ends": ends, "again": [done.text for done in turn.join()]}
+
+
+@oc.agent
+def digger(turn: oc.SyncTurn) -> dict[str, Any]:
+    """Spawns itself downwards until it is refused."""
+    try:
+        turn.spawn("deeper", agent_id="digger")
+    except SpawnForbidden as error:
+        return {"depth": turn.session.depth, "role": turn.session.role, **refusal(error)}
+    [done] = turn.join()
+    deepest: dict[str, Any] = done.result.raise_for_status().value
+    return deepest
+
+
+def _asker(name: str) -> Any:
+    @oc.agent(id=name)
+    def ask(turn: oc.SyncTurn) -> list[Any]:
+        """Asks for each target that its input names; `None` leaves the name out."""
+        answers: list[Any] = []
+        for target in turn.input:
+            try:
+                receipt = turn.spawn("do it", agent_id=target)
+            except (SpawnForbidden, SpawnError) as error:
+                answers.append(refusal(error))
+            else:
+                answers.append(receipt.agent_id)
+                turn.join()
+        return answers
+
+    return ask
+
+
+open_asker = _asker("open_asker")
+limited = _asker("limited")
+closed = _asker("closed")
+strict = _asker("strict")
+
+
+# ---------------------------------------------------------------------- what a turn sees
+
+
+@oc.agent
+def look_around(turn: oc.SyncTurn) -> dict[str, Any]:
+    """The fields of its session, and more."""
+    session = turn.session
+    return {
+        "key": session.key,
+        "session_id": session.session_id,
+        "agent_id": session.agent_id,
+        "depth": session.depth,
+        "role": session.role,
+        "label": session.label,
+        "cwd": session.cwd,
+        "requester_key": session.requester_key,
+        "kind": turn.kind.value,
+        "run_id": turn.run_id,
+        "index": turn.index,
+        "events": [event.kind.value for event in turn.events],
+    }
+
+
+@oc.agent
+def remembering(turn: oc.SyncTurn) -> Any:
+    """Counts its turns over messages, and reads its history."""
+    turn.state["count"] = turn.state.get("count", 0) + 1
+    if turn.text == "history":
+        turn.append("system", "a note of its own")
+        return [[row["role"], row["text"]] for row in turn.history(limit=50)]
+    if turn.text == "too much":
+        turn.state["big"] = "x" * (65 << 10)
+    if turn.text == "no json":
+        turn.state["object"] = object()
+    if turn.text == "fail":
+        raise ValueError("on purpose")
+    return turn.state["count"]
+
+
+@oc.agent
+def spender(turn: oc.SyncTurn) -> str:
+    """Usage of a tree: what its input says for itself, and its children's."""
+    own, below = turn.input
+    if own is not None:
+        turn.add_usage(input_tokens=own, output_tokens=1)
+        turn.add_usage(cost=0.5)
+    for each in below:
+        turn.spawn("spend", agent_id="spender", input=each)
+    return ",".join(str(done.result.usage.input_tokens) for done in turn.join()) or "leaf"
+
+
+@oc.agent(spawns=False)
+def checking(turn: oc.SyncTurn) -> str:
+    """Writes down what check() raises."""
+    enter(turn.input, turn.run_id)
+    try:
+        while True:
+            turn.check()
+            time.sleep(0.005)
+    except BaseException as error:
+        write_line(turn.input, "raised", f"{type(error).__name__} {error}")
+        raise
+
+
+@oc.agent(spawns=False)
+def printing(turn: oc.SyncTurn) -> str:
+    """Writes to both outputs, by itself and by a tool."""
+    print("from print")
+    print("from stderr", file=sys.stderr)
+    subprocess.run(["echo", "from a tool"], check=True)
+    return "said"
+
+
+# ---------------------------------------------------------------------- isolation
+
+MARKER: str = ""
+MUTABLE: dict[str, str] = {}
+
+
+class Holder:
+    """A class of this module, on which an agent may put something."""
+
+
+@oc.agent
+async def marking(turn: oc.Turn) -> dict[str, Any]:
+    """Puts a marker wherever it can, then has a default child look for it."""
+    import contextvars
+
+    global MARKER
+    marker = turn.input
+    MARKER = marker
+    MUTABLE["marker"] = marker
+    Holder.marker = marker  # type: ignore[attr-defined]
+    own = sys.modules.get(__name__)
+    if own is not None:
+        own.LEFT_HERE = marker  # type: ignore[attr-defined]
+    os.environ["OPENCLAW_MARKER"] = marker
+    os.makedirs(f"/tmp/{marker}", exist_ok=True)
+    os.chdir(f"/tmp/{marker}")
+    os.umask(0o077)
+    sys.path.insert(0, f"/tmp/{marker}")
+    contextvars.ContextVar("marker", default=marker).set(marker)
+    local = marker
+    turn.append("system", f"a secret note: {local}")
+    turn.state["marker"] = marker
+    child = await turn.spawn("look", agent_id="searching", input="")
+    [done] = await turn.join()
+    assert done.run_id == child.run_id
+    return {"pid": os.getpid(), "child": done.result.raise_for_status().value, "child_key": child.session_key}
+
+
+@oc.agent
+def searching(turn: oc.SyncTurn) -> dict[str, Any]:
+    """All that a session can see without looking into other sessions' files."""
+    import contextvars
+
+    seen = {
+        "global": MARKER,
+        "mutable": dict(MUTABLE),
+        "class": getattr(Holder, "marker", ""),
+        "module": str(getattr(sys.modules.get(__name__), "LEFT_HERE", "")),
+        "environment": dict(os.environ),
+        "cwd": os.getcwd(),
+        "umask": _umask(),
+        "path": list(sys.path),
+        "context": {var.name: str(value) for var, value in contextvars.copy_context().items()},
+        "text": turn.text,
+        "events": [event.text for event in turn.events],
+        "state": turn.state,
+        "history": turn.history(limit=100),
+    }
+    return {"pid": os.getpid(), "seen": json.dumps(seen, default=str), "umask": seen["umask"]}
+
+
+def _umask() -> int:
+    now = os.umask(0o022)
+    os.umask(now)
+    return now
+
+
+@oc.agent(spawns=False)
+def leave_thread(turn: oc.SyncTurn) -> int:
+    """Leaves a thread that never ends."""
+    threading.Thread(target=threading.Event().wait, name="left-behind", daemon=True).start()
+    return os.getpid()
+
+
+@oc.agent(spawns=False)
+def leave_process(turn: oc.SyncTurn) -> int:
+    """Leaves a process."""
+    subprocess.Popen(["sleep", "300"], start_new_session=True)
+    return os.getpid()
+
+
+@oc.agent(spawns=False)
+async def leave_task(turn: oc.Turn) -> int:
+    """Leaves a task that cannot be cancelled."""
+
+    async def for_ever() -> None:
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(600)
+
+    turn.left = asyncio.create_task(for_ever(), name="left-task")  # type: ignore[attr-defined]
+    await asyncio.sleep(0)
+    return os.getpid()
+
+
+@oc.agent(spawns=False)
+async def use_threads(turn: oc.Turn) -> int:
+    """Uses the loop's executor: normal, no leak."""
+    return await asyncio.to_thread(os.getpid)
+
+
+@oc.agent(spawns=False)
+def who(turn: oc.SyncTurn) -> int:
+    """Its process."""
+    return os.getpid()
+
+
+ALL = [
+    thing
+    for thing in list(globals().values())
+    if hasattr(thing, "__openclaw_agent__")
+    or (isinstance(thing, type) and issubclass(thing, oc.Agent) and thing is not oc.Agent)
+]
