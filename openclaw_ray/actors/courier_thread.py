@@ -21,7 +21,10 @@ from openclaw_ray.core.protocol.courier import Courier
 from openclaw_ray.core.protocol.messages import Admit, DownMessage, Event, Verdict
 from openclaw_ray.core.results import Receipt
 
-__all__ = ["CourierThread", "Listener"]
+__all__ = ["STOPPING", "CourierThread", "Listener"]
+
+STOPPING = Receipt("forbidden", error="its requester is being stopped; nothing new starts under it", limit="stop")
+"""What an admit is answered that a stop has overtaken."""
 
 _PAUSES = (0.01, 0.05, 0.1, 0.2, 0.5)
 
@@ -90,12 +93,15 @@ class CourierThread:
                 self.core.admit(admit, future)
             self._wake.notify()
 
-    def drop_unsent(self, activation: str) -> None:
-        """A turn was stopped: its admits that no step has carried are taken back."""
+    def drop_unsent(self, activation: str, *then: Event) -> None:
+        """A requester is being stopped: its admits that no step has carried are taken back, before ``then`` is sent."""
         with self._wake:
             dropped = self.core.drop_unsent(activation)
+            for event in then:
+                self.core.post(event)
+            self._wake.notify()
         for future in dropped:
-            future.set_result(Receipt("error", error="the turn was stopped before this was sent"))
+            future.set_result(STOPPING)
 
     def arrived(self, receiver: str, incarnation: int, numbered: Iterable[tuple[int, DownMessage]]) -> None:
         """Downlink messages came by a poll or a notify."""

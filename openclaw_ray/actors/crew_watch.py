@@ -2,6 +2,7 @@
 
 1. A handle comes with `Hello`; after a registry crash it is found by name. No such name: the actor is dead.
 2. One standing call on each actor raises when it dies; that arrives on a thread of Ray's, so it is queued for our own.
+   Only Ray's word that the actor is dead counts: a call that fell for another reason is made again (PROTOCOL.md 1.6).
 3. A report is asked for and waited for outside of any step; no answer is told as silence, never as death.
 """
 
@@ -9,10 +10,11 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from ray.exceptions import ActorDiedError, RayActorError
+from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError
 
 from openclaw_ray.actors.names import find_actor
 from openclaw_ray.core.protocol.records import Actor
@@ -24,6 +26,8 @@ __all__ = ["CrewWatch"]
 
 REPORT_WITHIN = 2.0
 """Seconds that an actor has for a report before it counts as silent."""
+STAND_AGAIN = 0.1
+"""Seconds before what did not get through is tried again."""
 
 
 class CrewWatch:
@@ -72,17 +76,26 @@ class CrewWatch:
 
         def fell(call: Future[Any]) -> None:
             error = call.exception()
-            self._notices.put((actor_id, _reason(error)))
+            if isinstance(error, ActorUnavailableError):
+                again = threading.Timer(STAND_AGAIN, stand)
+                again.daemon = True
+                again.start()
+            else:
+                self._notices.put((actor_id, _reason(error)))
 
-        handle.stand.remote().future().add_done_callback(fell)
+        def stand() -> None:
+            handle.stand.remote().future().add_done_callback(fell)
+
+        stand()
 
     def _listen(self) -> None:
         while True:
             actor_id, reason = self._notices.get()
             self._handles.pop(actor_id, None)
             self._standing.discard(actor_id)
-            self.registry.enter(lambda core, a=actor_id, r=reason: core.died(a, r))  # type: ignore[misc]
-            self.registry._of_pool("kill", actor_id)  # the pool lets go of it, whatever ended it
+            while not self.registry.enter(lambda core, a=actor_id, r=reason: core.died(a, r)):  # type: ignore[misc]
+                time.sleep(STAND_AGAIN)  # the journal refuses: nothing else can be done before that
+            self.registry.pool.call("kill", actor_id)  # the pool lets go of it, whatever ended it
 
     def ask(self, actor_id: str) -> None:
         """Ask for a report (3)."""

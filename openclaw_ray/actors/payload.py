@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import pickle
+from collections.abc import Iterable
 from typing import Any
 
+from openclaw_ray.agents._by_value import by_value
 from openclaw_ray.core.protocol.messages import VALUE_LIMIT, Payload
 
 __all__ = ["pack", "unpack"]
@@ -34,8 +36,11 @@ def _dumps(value: Any) -> bytes:
     return buffer.getvalue()
 
 
-def pack(value: Any) -> Payload:
+def pack(value: Any, modules: Iterable[str] = ()) -> Payload:
     """Make ``value`` ready to travel; one above 64 KB is put into the object store by this process, its owner.
+
+    Args:
+        modules: whose classes go by value, as the agents' code does, so that they are the same there.
 
     Raises:
         Exception: whatever its pickling raises; nothing has been put then.
@@ -45,13 +50,15 @@ def pack(value: Any) -> Payload:
     if type(value) in (str, bytes, int, float, bool):
         data = pickle.dumps(value, protocol=5)
     else:
-        try:
-            data = _dumps(value)
-        except _HoldsReference:
-            return Payload(ref=(_DIRECT, value))
+        with by_value(modules):
+            try:
+                data = _dumps(value)
+            except _HoldsReference:
+                return Payload(ref=(_DIRECT, value))
     if len(data) <= VALUE_LIMIT:
         return Payload(data=data, size=len(data))
-    return Payload(ref=(_PUT, ray.put(value)), size=len(data))
+    with by_value(modules):
+        return Payload(ref=(_PUT, ray.put(value)), size=len(data))
 
 
 def unpack(payload: Payload) -> Any:

@@ -3,7 +3,8 @@
 1. ``grow`` creates actors one after the other and never waits for one; readiness is watched by one thread.
 2. A creation that fails is reported with its cause; what no node can ever hold is said within ten seconds.
 3. ``hold`` takes large values whose requester has no process; the pool never reads them.
-4. When this process dies, Ray ends all that it owns.
+4. When this process dies, Ray ends all that it owns, and the next pool begins with nothing. Group ``life`` (1 thread)
+   stands for that.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from ray.exceptions import RayActorError, RayError
 from openclaw_ray.actors.names import NAMESPACE, actor_name, find_actor
 from openclaw_ray.actors.raylet_watch import end_with_raylet
 
-__all__ = ["Pool", "SessionSettings"]
+__all__ = ["POOL_GROUPS", "Pool", "SessionSettings"]
+
+POOL_GROUPS = {"life": 1}
 
 _NEVER_AFTER = 8.0
 """Seconds that a placement may be pending before the cluster is asked whether it can ever hold it."""
@@ -47,6 +50,7 @@ class Pool:
         self._values: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._work = threading.Event()
+        self._forever = threading.Event()
         threading.Thread(target=self._watch, name="openclaw-readiness", daemon=True).start()
 
     def grow(self, ids: tuple[str, ...], resources: tuple[tuple[str, Any], ...]) -> None:
@@ -60,13 +64,17 @@ class Pool:
         for actor_id in ids:
             if actor_id in self._actors:
                 continue
-            handle = cls.options(
-                name=actor_name(self.settings.runtime, actor_id),
-                namespace=NAMESPACE,
-                max_restarts=0,
-                max_task_retries=0,
-                **options,
-            ).remote(self.settings, actor_id)
+            try:
+                handle = cls.options(
+                    name=actor_name(self.settings.runtime, actor_id),
+                    namespace=NAMESPACE,
+                    max_restarts=0,
+                    max_task_retries=0,
+                    **options,
+                ).remote(self.settings, actor_id)
+            except (RayError, ValueError) as error:  # of that name there is one that is only just dying
+                self._failed(actor_id, str(error), never=False)
+                continue
             ready = handle.__ray_ready__.remote()
             with self._lock:
                 self._actors[actor_id] = handle
@@ -110,6 +118,11 @@ class Pool:
         """Ids of the session actors that it owns: created, and not ended by it."""
         with self._lock:
             return sorted(self._actors)
+
+    @ray.method(concurrency_group="life")
+    def stand(self) -> None:
+        """Never returns: its failure is the death notice."""
+        self._forever.wait()
 
     def ping(self) -> dict[str, int]:
         """Sign of life: how many actors it owns."""

@@ -33,6 +33,7 @@ from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.protocol.journal import JournalFault
 from openclaw_ray.core.protocol.messages import (
     Answer,
+    Completed,
     DieIf,
     DropValue,
     Effect,
@@ -226,6 +227,16 @@ class RegistryActor:
         """One session's row."""
         with self.lock:
             return self.views.session(self.core, key)
+
+    @ray.method(concurrency_group="query")
+    def ended(self, run_id: str) -> Completed | None:
+        """The end of a run, heard of before or not; `None` while it goes on.
+
+        Raises:
+            KeyError: there is no such run.
+        """
+        with self.lock:
+            return self.core.ended(run_id)
 
     @ray.method(concurrency_group="query")
     def last_event(self) -> int:

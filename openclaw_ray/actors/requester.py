@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from openclaw_ray.actors.courier_thread import CourierThread
+from openclaw_ray.actors.courier_thread import STOPPING, CourierThread
 from openclaw_ray.actors.payload import pack
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.core.ids import RandomIds
@@ -59,6 +59,7 @@ class Requester:
         self.receiver = receiver
         self.activation = activation
         self.agent_id = agent_id
+        self.modules: tuple[str, ...] = ()
         self._ids = RandomIds()
         self._lock = threading.Lock()
         self._ends: dict[str, Future[Completion]] = {}
@@ -66,6 +67,7 @@ class Requester:
         self._bound: dict[str, Bound] = {}
         self._stops: dict[str, Future[StopReport]] = {}
         self._marks: dict[str, tuple[str, str]] = {}
+        self._stopping_all = 0
         self.on_end: Callable[[str, Future[Completion]], None] | None = None
 
     # ------------------------------------------------------------------ spawn
@@ -79,8 +81,11 @@ class Requester:
         for request in requests:
             future: Future[Receipt] = Future()
             futures.append(future)
+            if self._stopping_all:
+                future.set_result(STOPPING)
+                continue
             try:
-                payload = pack(request.input) if request.has_input else None
+                payload = pack(request.input, self.modules) if request.has_input else None
             except Exception as error:  # noqa: BLE001 - the caller's own object: whatever it raises is the answer
                 future.set_exception(error)
                 continue
@@ -124,6 +129,18 @@ class Requester:
         """The future of a child's end."""
         with self._lock:
             return self._ends.setdefault(run_id, Future())
+
+    def expects(self, run_id: str) -> bool:
+        """True for a child of ours whose end no program has been given."""
+        with self._lock:
+            return run_id in self._ends
+
+    def read(self, completed: Completed) -> Completion:
+        """An end that is not ours, or was consumed before: with its value, if that was journaled."""
+        if completed.held:
+            why = "it is larger than 64 KB, and was handed out to its requester alone"
+            return _without_value(completed.completion, why, Cause.VALUE_LOST)
+        return self._value(completed)
 
     def children(self) -> list[Receipt]:
         """Accepted children whose ends no program has been given yet, in order of birth."""
@@ -222,8 +239,19 @@ class Requester:
         with self._lock:
             self._stops[stop] = future
             self._marks[stop] = (key, run)
-        self.courier.post(StopAsk(stop, key, run, by))
+        if key != self.key:
+            self.courier.post(StopAsk(stop, key, run, by))
+            return future
+        # our own root, or everything below this turn: nothing that is still to be sent may be born after the mark
+        with self._lock:
+            self._stopping_all += 1
+        future.add_done_callback(self._all_stopped)
+        self.courier.drop_unsent(self.activation, StopAsk(stop, key, run, by))
         return future
+
+    def _all_stopped(self, _: Future[StopReport]) -> None:
+        with self._lock:
+            self._stopping_all -= 1
 
     def cascade(self, mark: int, reason: str = "stopped", *, key: str = "", run: str = "") -> None:
         """Tell bound children: all of them, or those of one session key or run (PROTOCOL.md 6.2)."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+from openclaw_ray.actors.courier_thread import STOPPING
 from openclaw_ray.actors.payload import unpack
 from openclaw_ray.actors.requester import Requester
 from openclaw_ray.agents.descendants import kill_descendants
@@ -64,6 +65,7 @@ class SessionTurn:
         self._row_bytes = 0
         self._row_seq = 0
         self._waits = 0
+        self._wait_number = 0
         self._resumed: Future[None] | None = None
         self._cancelled: str | None = None
         self._on_cancel: list[Callable[[str], None]] = []
@@ -147,7 +149,9 @@ class SessionTurn:
             case Resumed():
                 if message.activation == self.spec.activation:
                     with self._lock:
-                        resumed, self._resumed = self._resumed, None
+                        mine = message.wait == self._wait_number
+                        resumed = self._resumed if mine else None
+                        self._resumed = None if mine else self._resumed
                     if resumed is not None and not resumed.done():
                         resumed.set_result(None)
             case _:
@@ -174,7 +178,7 @@ class SessionTurn:
         """See `TurnPort.spawn`."""
         if self._cancelled is not None:
             refused: Future[Receipt] = Future()
-            refused.set_result(Receipt("forbidden", error=f"{self.spec.session_key} is being stopped"))
+            refused.set_result(STOPPING)
             return [refused for _ in requests]
         return self.requester.spawn(requests)
 
@@ -195,6 +199,7 @@ class SessionTurn:
         with self._lock:
             self._waits += 1
             first = self._waits == 1
+            self._wait_number += first
         if first:
             self.courier.post(Paused(self.spec.run, self.spec.activation))
 
@@ -204,10 +209,11 @@ class SessionTurn:
         with self._lock:
             self._waits -= 1
             last = self._waits == 0
+            wait = self._wait_number
             if last:
                 self._resumed = future
         if last:
-            self.courier.post(Resume(self.spec.run, self.spec.activation))
+            self.courier.post(Resume(self.spec.run, self.spec.activation, wait))
         else:
             future.set_result(None)
         return future

@@ -3,7 +3,7 @@
 A session process imports this: nothing here imports Ray, numpy or pydantic before it must.
 """
 
-from openclaw_ray.agents.agent import Agent
+from openclaw_ray.agents.agent_class import Agent
 from openclaw_ray.agents.decorator import agent
 from openclaw_ray.agents.session_view import SessionView, TurnEvent
 from openclaw_ray.agents.sync_turn import SyncTurn

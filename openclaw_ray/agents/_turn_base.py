@@ -164,7 +164,9 @@ class TurnBase:
             self._births.setdefault(child.run_id, len(self._births))
         if receipts is not None:
             named = [receipts] if isinstance(receipts, Receipt) else list(receipts)
-            children = sorted(_joinable(named), key=lambda child: self._births.get(child.run_id, len(self._births)))
+            children = sorted(
+                _joinable(named, self._unheard), key=lambda child: self._births.get(child.run_id, len(self._births))
+            )
         return Joining(self._port, children, Until(until))
 
     def _end_join(self, joining: Joining) -> list[Completion]:

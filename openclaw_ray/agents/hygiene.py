@@ -4,7 +4,7 @@
 2. Environment, working directory, umask and ``sys.path`` are put back without a word: any program may set
    them.
 3. Threads and child processes that were not there at the beginning are faults, after a moment for those that
-   are just ending. Threads of the runtime are named ``openclaw_ray…``; threads that native code brought in
+   are just ending. Threads of the runtime are named ``openclaw-…``; threads that native code brought in
    are not counted.
 4. Memory that grew beyond the limit since the beginning is a fault, once what is garbage has been collected.
 
@@ -28,7 +28,7 @@ from openclaw_ray.core.protocol.messages import CleanCheck
 
 __all__ = ["OWN_THREADS", "Baseline", "check", "private_bytes"]
 
-OWN_THREADS = "openclaw_ray"
+OWN_THREADS = "openclaw-"
 """Prefix of the names of the runtime's own threads, which may come and go."""
 
 _MOMENT = 0.05  # seconds

@@ -53,7 +53,7 @@ def agent_info(agent: Any) -> AgentInfo:
         TypeError: it is neither; the text says what to do.
         ValueError: its id cannot be one.
     """
-    from openclaw_ray.agents.agent import Agent
+    from openclaw_ray.agents.agent_class import Agent
 
     if isinstance(agent, type) and issubclass(agent, Agent):
         if agent is Agent:

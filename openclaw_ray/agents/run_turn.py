@@ -32,7 +32,7 @@ from openclaw_ray.agents.text import said
 from openclaw_ray.agents.traces import agent_traceback
 from openclaw_ray.agents.turn import Turn
 from openclaw_ray.agents.turn_loop import TurnLoop
-from openclaw_ray.core.errors import OpenClawRayError, TurnYielded
+from openclaw_ray.core.errors import TurnYielded
 from openclaw_ray.core.lifecycle import Cause, RunState
 from openclaw_ray.core.protocol.messages import Outcome, Spec
 from openclaw_ray.core.results import Completion
@@ -115,7 +115,7 @@ class TurnRunner:
         if outcome.state is RunState.SUCCEEDED:
             try:
                 state = dump_state(turn.state, spec.state)
-            except (OpenClawRayError, TypeError) as exc:
+            except Exception as exc:  # noqa: BLE001 - a dict that a thread of its still changes, for one
                 outcome, held, yielded = failed(type(exc).__name__, str(exc), Cause.RAISED), None, False
         follow_up = outcome.state is RunState.SUCCEEDED and (yielded or info.follow_up)
         return Ended(outcome, held, state, yielded, follow_up, time.monotonic() - began)

@@ -19,6 +19,7 @@ from openclaw_ray.cli.app_file import load_app
 from openclaw_ray.cli.exec_template import ExecTemplate
 from openclaw_ray.cli.exits import FAILED, OK, CommandError
 from openclaw_ray.cli.interrupt import Interrupt
+from openclaw_ray.cli.feed import Feed
 from openclaw_ray.cli.item_source import glob_files, read_lines, until_stopped
 from openclaw_ray.cli.opening import Place, open_runtime, place_options
 from openclaw_ray.cli.output import JsonLines
@@ -146,7 +147,9 @@ def map_command(
         ):
             interrupt.note = progress.note
             waiting: deque[str] = deque()
-            feed = _feed(itertools.chain((first,), items), waiting, work, progress)
+            feed = Feed(
+                _feed(itertools.chain((first,), items), waiting, work, progress), interrupt.stopping.is_set
+            )
             failed = 0
             mapped = runtime.imap(work.agent_id, feed, width=width, timeout=timeout, retries=retries)
             with _closed_at_the_end(mapped) as results:

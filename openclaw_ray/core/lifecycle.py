@@ -151,6 +151,8 @@ class Cause(StrEnum):
     """No node can ever hold what the agent asks for."""
     INTERRUPTED = "interrupted"
     """The machine or runtime went down in the middle of it."""
+    REFUSED = "refused"
+    """It was never admitted: a limit or policy said no, or the item cannot be asked for."""
     VALUE_LOST = "value_lost"
     """The process that held a large value or input died."""
 

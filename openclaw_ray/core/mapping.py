@@ -29,8 +29,10 @@ from typing import Any
 from openclaw_ray.core.lifecycle import ResultStatus
 from openclaw_ray.core.results import ErrorInfo, Receipt, Result
 
-__all__ = ["BACK_PRESSURE", "MapStatistics", "MapWindow", "OnError", "Ticket"]
+__all__ = ["BACK_PRESSURE", "MapStatistics", "MapWindow", "NotYet", "OnError", "Ticket"]
 
+STOPPED = "stop"
+"""The limit of an answer that a stop has overtaken: the item is cancelled."""
 BACK_PRESSURE = "maxChildrenPerAgent"
 """The limit whose refusal means "later", not "no"."""
 _NOT_HANDED_OUT = 4
@@ -44,6 +46,10 @@ class OnError(StrEnum):
     """Its result stands in its place; the others go on."""
     RAISE = "raise"
     """Nothing more is admitted, the rest is stopped, and the caller gets the error."""
+
+
+class NotYet(Exception):  # noqa: N818 - an answer, not an error
+    """Raised by an iterator of items that has none now and may have more later; it tells its owner when it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +155,8 @@ class MapWindow:
                 except StopIteration:
                     self._exhausted = True
                     break
+                except NotYet:
+                    break
                 except BaseException as exc:
                     if not tickets:
                         raise
@@ -182,7 +190,8 @@ class MapWindow:
         else:
             kind = "SpawnForbidden" if receipt.status == "forbidden" else "SpawnError"
             why = receipt.error or f"the spawn was answered {receipt.status!r}"
-            self._finish(ticket, _refused(kind, why))
+            cancelled = receipt.limit == STOPPED
+            self._finish(ticket, _refused("stopped" if cancelled else kind, why, cancelled=cancelled))
         if not self._asked:
             self._early.clear()
 
@@ -294,6 +303,6 @@ class MapWindow:
         self._ends_since_try = 0
 
 
-def _refused(kind: str, message: str) -> Result[Any]:
-    error = ErrorInfo(type=kind, message=message or kind, cause="refused")
-    return Result(status=ResultStatus.ERROR, error=error)
+def _refused(kind: str, message: str, *, cancelled: bool = False) -> Result[Any]:
+    error = ErrorInfo(type=kind, message=message or kind, cause="stopped" if cancelled else "refused")
+    return Result(status=ResultStatus.CANCELLED if cancelled else ResultStatus.ERROR, error=error)

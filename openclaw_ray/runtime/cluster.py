@@ -9,6 +9,7 @@ import socket
 from dataclasses import dataclass
 
 from openclaw_ray.core.errors import RayClientUnsupported, RayUnreachable
+from openclaw_ray.runtime.ray_reaper import RayReaper
 
 __all__ = ["Guest", "attach"]
 
@@ -21,6 +22,7 @@ class Guest:
 
     own: bool
     address: str
+    reaper: RayReaper | None = None
 
     def leave(self) -> None:
         """Shut down, or disconnect from, a Ray that `attach` started or connected to."""
@@ -28,6 +30,8 @@ class Guest:
 
         if self.own and ray.is_initialized():
             ray.shutdown()
+        if self.reaper is not None:
+            self.reaper.dismiss()
 
 
 def attach() -> Guest:
@@ -56,7 +60,7 @@ def attach() -> Guest:
         )
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise RayUnreachable(address or "local", str(error)) from error
-    return Guest(True, _gcs_address())
+    return Guest(True, _gcs_address(), None if address else RayReaper(_session_dir()))
 
 
 def _probe(address: str) -> None:
@@ -75,6 +79,12 @@ def _is_ray_client() -> bool:
     from ray.util.client import ray as client
 
     return bool(is_client_mode_enabled and client.is_connected())  # type: ignore[no-untyped-call]
+
+
+def _session_dir() -> str:
+    import ray
+
+    return os.path.realpath(ray._private.worker.global_worker.node.get_session_dir_path())
 
 
 def _gcs_address() -> str:

@@ -47,6 +47,9 @@ def root_map(
     # one queued run a slot: an actor that becomes free finds its next run without asking us
     window = MapWindow(items, width, retries=retries, ordered=ordered, ahead=width, on_error=on_error)
     job = _Job(requester, window, agent_id, run_timeout(timeout, "timeout"), f"map:{map_id}", width)
+    wake = getattr(items, "wake", None)
+    if callable(wake):  # a feed: it raises NotYet when it has nothing, and calls back when it has
+        wake(job.item_came)
     return _results(job, window, MapDone(requester.receiver, map_id, f"map of {agent_id}"))
 
 
@@ -107,6 +110,10 @@ class _Job:
                 self._unanswered[ticket.number] = future
                 future.add_done_callback(lambda f, t=ticket: self._happenings.put(("receipt", t, f)))  # type: ignore[misc]
 
+    def item_came(self) -> None:
+        """The feed has an item, or has ended; from any thread."""
+        self._happenings.put(("item", None, Future()))
+
     def wait(self) -> None:
         """Take the next happening, and all that came with it."""
         self._take(self._happenings.get())
@@ -115,6 +122,8 @@ class _Job:
 
     def _take(self, happening: _Happening) -> None:
         kind, subject, future = happening
+        if kind == "item":
+            return
         error = future.exception()
         if kind == "receipt":
             del self._unanswered[subject.number]

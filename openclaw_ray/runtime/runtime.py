@@ -32,6 +32,7 @@ from openclaw_ray.core.results import Receipt, Result, StopReport
 from openclaw_ray.runtime.client import Client
 from openclaw_ray.runtime.root_map import root_map
 from openclaw_ray.runtime.stats import RuntimeStats, memory_of
+from openclaw_ray.runtime.watching import Watching
 
 if TYPE_CHECKING:
     from openclaw_ray.config import Config
@@ -58,6 +59,7 @@ class Runtime:
         self._limits = limits
         self._pool_max = pool_max
         self._closed = False
+        self._watching = Watching()
         self._peak = 0
         self._width = max(1, min(2 * _cpus(), pool_max))
 
@@ -127,6 +129,7 @@ class Runtime:
                     lease=engine.limits.client_lease_seconds,
                     timeout=engine.limits.registry_timeout_seconds,
                 )
+                client.requester.modules = bundle.modules if bundle is not None else ()
                 client.open(leased=False, on_lost="stop")
             except BaseException:
                 engine.end()
@@ -190,6 +193,8 @@ class Runtime:
         self._open()
         bundle = make_bundle(list(agents), app_dir=None if app_dir is None else str(app_dir))
         register(self._registry(), self._config, bundle, {})
+        asker = self._client.requester
+        asker.modules = (*asker.modules, *bundle.modules)
 
     # ------------------------------------------------------------------ facts
 
@@ -254,13 +259,18 @@ class Runtime:
         return accepted(asker.spawn([request])[0].result())
 
     def result(self, receipt: Receipt, timeout: float | None = None) -> Result[Any]:
-        """Wait for the end of a child of this client's root.
+        """Wait for the end of a run, and give its outcome; as often as it is asked for.
+
+        A value over 64 KB is there once, and for a child of this client's own root only.
 
         Raises:
             JoinTimeout: it has not ended within ``timeout`` seconds; it goes on.
+            KeyError: there is no such run.
             RuntimeClosed: the runtime was closed meanwhile.
         """
         self._open()
+        if not self._client.requester.expects(receipt.run_id):
+            return self._result_of_other(receipt, timeout)
         end = self._client.requester.completion(receipt.run_id)
         try:
             done = end.result(timeout)
@@ -268,6 +278,18 @@ class Runtime:
             raise JoinTimeout(timeout or 0.0, (receipt.session_key,)) from None
         self._client.requester.consume((receipt.run_id,))
         return done.result
+
+    def _result_of_other(self, receipt: Receipt, timeout: float | None) -> Result[Any]:
+        """Of a run that another requester hears of, or whose end was given out before."""
+        until = None if timeout is None else time.monotonic() + timeout
+        seq = self._query("last_event")
+        while (ended := self._query("ended", receipt.run_id)) is None:
+            left = 1.0 if until is None else min(1.0, until - time.monotonic())
+            if left <= 0:
+                raise JoinTimeout(timeout or 0.0, (receipt.session_key,))
+            for event in self._events_after(seq, left):
+                seq = event.seq
+        return self._client.requester.read(ended).result
 
     def ask(self, to: str, text: str, timeout: float | None = None) -> Result[Any]:
         """Send a message to an agent's main session, or to a top-level session by key; wait until the tree that it
@@ -416,18 +438,16 @@ class Runtime:
 
     def events(self, after: int | None = None) -> Iterator[Event]:
         """Events as they are journaled, from now on or from above number ``after``, until the runtime closes."""
+        return self._events_from(self._query("last_event") if after is None else after)
+
+    def _events_from(self, seq: int) -> Iterator[Event]:
         import ray
         from ray.exceptions import RayError
 
-        from openclaw_ray.actors.names import find_actor
-
-        seq = self._query("last_event") if after is None else after
         while not self._closed:
             try:
-                held, events = ray.get(find_actor(self.name, "hub").events.remote(seq, 1.0), timeout=_QUERY_WITHIN)
-                if not held:
-                    events = self._query("view", "events", {"after": seq}, _PAGE, 0)
-                events = [pickle.loads(event) for event in events]
+                with self._watching:
+                    events = self._events_after(seq, 1.0)
             except (RayError, ValueError, RuntimeClosed):
                 if self._closed or not ray.is_initialized():
                     return
@@ -436,6 +456,17 @@ class Runtime:
             for event in events:
                 seq = event.seq
                 yield event
+
+    def _events_after(self, seq: int, wait: float) -> list[Event]:
+        """The next events, waited for up to ``wait`` seconds; from the hub, older ones from the journal."""
+        import ray
+
+        from openclaw_ray.actors.names import find_actor
+
+        hub = find_actor(self.name, "hub")
+        held, events = ray.get(hub.events.remote(seq, wait), timeout=_QUERY_WITHIN)
+        found: list[bytes] = events if held else self._query("view", "events", {"after": seq}, _PAGE, 0)
+        return [pickle.loads(event) for event in found]
 
     def stats(self) -> RuntimeStats:
         """Figures of the runtime."""
@@ -474,9 +505,11 @@ class Runtime:
             self._client.close(say=not force)
         else:
             pids = [] if force else self._pids()
-            self._client.close(say=False, timeout=0.5 if force else 5.0)
+            # said although all of it ends: the journal is to tell that what was un-ended was stopped
+            self._client.close(say=not force, timeout=0.5 if force else 2.0)
             self._engine.end()
             _gone(pids, 2.0)
+        self._watching.wait_for_none(1.0)
         self._guest.leave()
 
     def __enter__(self) -> Runtime:
@@ -500,9 +533,9 @@ class Runtime:
         return self._client.courier.registry
 
     def _query(self, method: str, *args: Any) -> Any:
-        """Ask the registry, also over a restart of it."""
+        """Ask the registry, also over a restart of it. What the question itself is answered with is raised as it is."""
         import ray
-        from ray.exceptions import RayError
+        from ray.exceptions import RayError, RayTaskError
 
         from openclaw_ray.actors.names import find_actor
 
@@ -512,6 +545,8 @@ class Runtime:
             try:
                 registry = find_actor(self.name, "registry")
                 return ray.get(getattr(registry, method).remote(*args), timeout=_QUERY_WITHIN)
+            except RayTaskError as error:
+                raise error.cause from None
             except (RayError, ValueError):
                 if time.monotonic() > until or self._closed:
                     raise

@@ -136,7 +136,7 @@ def _create(
     import ray
 
     from openclaw_ray.actors.hub_actor import HubActor
-    from openclaw_ray.actors.pool import Pool, SessionSettings
+    from openclaw_ray.actors.pool import POOL_GROUPS, Pool, SessionSettings
     from openclaw_ray.actors.registry_actor import REGISTRY_GROUPS, RegistryActor, RegistrySettings
 
     here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
@@ -159,7 +159,11 @@ def _create(
         runtime, str(place), limits.registry_timeout_seconds, limits.pool_max_growth_mb, runtime_env
     )
     # the pool first: the registry asks it for actors as soon as it is there
-    pool = ray.remote(Pool).options(name=actor_name(runtime, "pool"), **common).remote(session)
+    pool = (
+        ray.remote(concurrency_groups=POOL_GROUPS)(Pool)  # type: ignore[call-overload]
+        .options(name=actor_name(runtime, "pool"), **common)
+        .remote(session)
+    )
     registry = (
         ray.remote(concurrency_groups=REGISTRY_GROUPS)(RegistryActor)  # type: ignore[call-overload]
         .options(name=actor_name(runtime, "registry"), **common)

@@ -128,7 +128,7 @@ def test_threads_of_the_runtime_and_of_the_baseline_are_no_fault() -> None:
     old = threading.Thread(target=stop.wait)
     old.start()
     baseline = Baseline.take()
-    ours = threading.Thread(target=stop.wait, name="openclaw_ray courier")
+    ours = threading.Thread(target=stop.wait, name="openclaw-courier")
     ours.start()
     try:
         assert check(baseline).clean

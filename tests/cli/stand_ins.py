@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 import openclaw_ray
-from openclaw_ray.agents.agent import Agent
+from openclaw_ray.agents.agent_class import Agent
 from openclaw_ray.agents.decorator import agent
 
 

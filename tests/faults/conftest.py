@@ -1,9 +1,10 @@
 """The fault tier: tests that really kill processes (STYLE.md 10).
 
-1. They share one Ray, and within a module one runtime, which must be at rest again after each of them. What does not
-   survive (drivers, Ray itself) is done in processes of its own; `Driver` starts them.
+1. They share one Ray, and within a module one runtime, which must be at rest again after each of them. What
+   does not survive (drivers, Ray itself) is done in processes of its own; `Driver` starts them.
 2. Chances come from ``seed``: 1 by default, ``OPENCLAW_RAY_FAULT_SEED`` for another.
-3. The short form of round tests runs by default, the long form with ``OPENCLAW_RAY_LONG=1``.
+3. The short form runs by default. ``OPENCLAW_RAY_LONG=1`` adds the tests marked ``long`` and makes the rounds
+   of the others many (`ROUNDS`); with ``-m long`` the former run alone.
 """
 
 from __future__ import annotations
@@ -25,6 +26,17 @@ from openclaw_ray.testing.leaks import ProcessMark, assert_at_rest, assert_gone
 
 HERE = Path(__file__).parent
 LONG = os.environ.get("OPENCLAW_RAY_LONG") == "1"
+ROUNDS = 200 if LONG else 30
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long form out unless it is asked for."""
+    if LONG or "long" in (config.getoption("markexpr") or ""):
+        return
+    out = [item for item in items if HERE in item.path.parents and item.get_closest_marker("long")]
+    if out:
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if item not in out]
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +44,9 @@ def ray_here() -> Iterator[str]:
     """One Ray for the tier; gives its address."""
     mine = not ray.is_initialized()
     if mine:
-        ray.init(address="local", num_cpus=2, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+        ray.init(
+            address="local", num_cpus=2, include_dashboard=False, logging_level="ERROR", log_to_driver=False
+        )
     yield ray.get_runtime_context().gcs_address
     if mine:
         ray.shutdown()

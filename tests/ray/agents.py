@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,14 @@ def refusal(error: SpawnForbidden | SpawnError) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------------- workers
+
+
+@dataclass(frozen=True)
+class Point:
+    """A class of this module."""
+
+    x: int
+    y: int
 
 
 @oc.agent
@@ -135,6 +144,25 @@ def make_value(turn: oc.SyncTurn) -> Any:
             return "é" * 200_000
         case other:
             raise ValueError(other)
+
+
+@oc.agent
+def value_parent(turn: oc.SyncTurn) -> list[Any]:
+    """A large value of a child."""
+    turn.spawn(turn.text, agent_id="make_value")
+    [done] = turn.join()
+    value = done.result.raise_for_status().value
+    return [int(value.sum()), bool(value.flags.writeable)]
+
+
+@oc.agent
+async def value_yielder(turn: oc.Turn) -> list[int] | None:
+    """Two large values of children, over a yield."""
+    if turn.kind == "task":
+        for _ in range(2):
+            await turn.spawn(turn.text, agent_id="make_value")
+        turn.yield_()
+    return [int(done.result.raise_for_status().value.sum()) for done in turn.completions]
 
 
 @oc.agent(spawns=False)
@@ -217,13 +245,6 @@ def first_goes(turn: oc.SyncTurn) -> None:
         pass_gate(turn, turn.input)
 
 
-class BadState:
-    """Cannot be pickled."""
-
-    def __reduce__(self) -> Any:
-        raise TypeError("this one stays here")
-
-
 @oc.agent(spawns=False)
 def misfortune(turn: oc.SyncTurn) -> Any:
     """Four ways to fail at their own positions."""
@@ -242,7 +263,7 @@ def misfortune(turn: oc.SyncTurn) -> Any:
 @oc.agent(spawns=False)
 def end_as_told(turn: oc.SyncTurn) -> str:
     """Ends in the way that its input names; ``wait`` waits for a stop or deadline."""
-    match turn.input:
+    match turn.input or turn.text:
         case "ok":
             return "fine"
         case "raise":
@@ -397,6 +418,22 @@ class ClassFollower(oc.Agent):
                 await turn.spawn(f"child {number}", agent_id="hold", input=place)
             return "first"
         return f"heard {[done.text for done in turn.completions]}"
+
+
+@oc.agent
+def relay(turn: oc.SyncTurn) -> str:
+    """A child that does not wait for its own."""
+    turn.spawn("go", agent_id="no_join", input=turn.input)
+    [done] = turn.join()
+    return f"the middle says: {done.text}"
+
+
+@oc.agent(follow_up=True)
+def joining_follower(turn: oc.SyncTurn) -> str:
+    """Would hear of its children, but has joined them."""
+    turn.spawn("a", agent_id="echo")
+    turn.spawn("b", agent_id="echo")
+    return f"joined {len(turn.join())}"
 
 
 @oc.agent

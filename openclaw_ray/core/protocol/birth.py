@@ -262,10 +262,15 @@ class Birth:
     def _resumed(self, run: Run) -> None:
         run.state = RunState.RUNNING
         run.pause = None
+        run.resuming = False
         self._take_slot(run)
         self.s.touch(run)
         self.s.event("run", run)
-        self.down.tell(run.activation, Resumed(run.id, run.activation))
+        self.tell_resumed(run)
+
+    def tell_resumed(self, run: Run) -> None:
+        """Its turn may go on."""
+        self.down.tell(run.activation, Resumed(run.id, run.activation, run.wait))
 
     def _take_slot(self, run: Run) -> None:
         run.generation += 1
@@ -290,6 +295,7 @@ class Birth:
         run.turns += 1
         run.warm = warm
         run.confirmed = False
+        run.resuming, run.wait = False, -1
         run.state = RunState.RUNNING
         run.pause = None
         run.granted_at = now

@@ -120,7 +120,7 @@ class Courier:
 
     def wait_until(self) -> float | None:
         """When `next_step` may have something without being woken, on the monotonic clock."""
-        return self._ack_at if self.in_flight is None else None
+        return self._ack_at if self.in_flight is None and not self.stale else None
 
     def _gots(self) -> list[Event]:
         gots: list[Event] = []

@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from openclaw_ray.core import lineage
 from openclaw_ray.core.lifecycle import Cause, RunState
 from openclaw_ray.core.protocol.birth import ASK_AFTER, Birth
@@ -19,6 +21,7 @@ from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.messages import (
     Exit,
+    Grow,
     Hello,
     Outcome,
     Refused,
@@ -112,13 +115,7 @@ class Crew:
                 self.ending.again(other)
         for mark in list(s.marks.values()):
             if mark.client == actor_id and mark.done:
-                self.forget_mark(mark.seq)
-
-    def forget_mark(self, seq: int) -> None:
-        """Its report was got, or nobody is left to get it."""
-        mark = self.s.marks.pop(seq, None)
-        if mark is not None:
-            self.s.drop("marks", seq)
+                self.ending.forget_mark(mark.seq)
 
     def _end_of(self, run: Run, actor: Actor, detail: str) -> None:
         """The run that died with its process."""
@@ -169,13 +166,28 @@ class Crew:
         """Ask every actor what it runs (3)."""
         s = self.s
         now = s.clock.mono()
-        self.awaited = {a.id for a in s.actors.values() if a.state != "growing"}
+        self.awaited = {a.id for a in s.actors.values() if a.state not in ("growing", "dying")}
         self.adopt_until = now + ADOPT_WITHIN
-        s.recovering = bool(self.awaited)
+        # also without an actor to hear of: what follows from the records is to be said again
+        s.recovering = bool(self.awaited or s.runs or s.marks)
         for actor in s.actors.values():
             actor.born_at = actor.idle_at = now
-            if actor.state != "growing":
+            if actor.state == "dying":
+                s.effect(Exit(actor.id, "on its way to be ended"))
+            elif actor.state != "growing":
                 s.effect(ReportAsk(actor.id))
+
+    def pool_met(self, owned: Iterable[str]) -> None:
+        """What a pool owns, told when this registry or that pool is new: end what nobody knows, ask again for what was
+        to grow (a call to either may have been lost with its caller or its callee)."""
+        s = self.s
+        there = set(owned)
+        for actor_id in sorted(there - s.actors.keys()):
+            s.effect(Exit(actor_id, "nobody wants it"))
+        for actor in s.actors.values():
+            if actor.state == "growing" and actor.id not in there:
+                actor.born_at = s.clock.mono()
+                s.effect(Grow((actor.id,), actor.resources))
 
     def reported(self, report: Report) -> None:
         """What an actor says of itself (3, 4)."""
@@ -241,6 +253,10 @@ class Crew:
         for run in list(s.runs.values()):
             if run.in_turn and run.confirmed:
                 self.birth.tell_bound(run)
+            if run.in_turn and run.state is RunState.RUNNING and run.wait >= 0:
+                self.birth.tell_resumed(run)
+            if run.in_turn:
+                self._stop_again(run)
             if run.terminal and run.deliver_to:
                 self.ending.route(run)
             elif run.state is RunState.PAUSED:
@@ -248,6 +264,15 @@ class Crew:
         for mark in list(s.marks.values()):
             if mark.done:
                 self.ending.complete(mark)
+
+
+    def _stop_again(self, run: Run) -> None:
+        """A turn that is to end may have been told by nobody: the stop is sent after the commit of its mark."""
+        mark = lineage.bound_by_mark(self.s.runs, run)
+        if mark:
+            self.s.effect(Stop(run.actor, run.id, run.activation, "stopped", mark))
+        elif run.expired:
+            self.s.effect(Stop(run.actor, run.id, run.activation, "timeout", 0))
 
 
 def failed(cause: Cause, kind: str, text: str) -> Outcome:

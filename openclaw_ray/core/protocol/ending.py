@@ -104,18 +104,19 @@ class Ending:
             s.row(run.agent, row)
         if event.state is not None:
             session.state_json = event.state
-        self.consumed_in_turn(run, session)
-        outcome = event.outcome
+        self.consumed_in_turn(run, over=True)
         self.drop_value(run)
-        if outcome.held:
-            run.held_by = run.actor
         if not event.clean.clean:
             self._unclean(run, event.clean.reasons)
         actor = s.actors.get(run.actor)
-        state, outcome = self._verdict(run, outcome)
+        state, outcome = self._verdict(run, event.outcome)
         run.outcome = outcome
+        if outcome.held:
+            run.held_by = run.actor
         run.follow_up = event.follow_up
         self.leave_actor(run, actor, keep=not event.clean.reasons)
+        s.queue.remove(run.id)
+        run.resuming = False
         s.touch(session)
         if state is RunState.SUCCEEDED:
             again = self._goes_on(run, session, event)
@@ -161,6 +162,9 @@ class Ending:
         self.release_slot(run)
         run.state = RunState.PAUSED
         run.pause = PauseReason.YIELDED if event.yielded else PauseReason.CHILDREN
+        self.park_value(run)
+        for child_id in session.pending:
+            self.park_value(s.runs[child_id])
         s.touch(run)
         s.event("run", run, reason=run.pause.value)
         self.maybe_go_on(run)
@@ -265,6 +269,8 @@ class Ending:
         run.input = None
         if run.outcome is None:
             run.outcome = Outcome(state)
+        if not run.outcome.held:
+            self.drop_value(run)  # of an earlier turn
         lineage.ended(s.runs, run)
         self._count_above(run)
         s.event("run", run, reason=run.outcome.error.message[:500] if run.outcome.error else None)
@@ -303,11 +309,7 @@ class Ending:
         session = s.sessions[run.session]
         for child_id in list(session.pending):
             child = s.runs.get(child_id)
-            if child is None or child.parent != run.id:
-                continue
-            if run.state is RunState.SUCCEEDED:
-                self.mark_delivered(child)
-            else:
+            if child is not None and any(above is run for above in lineage.ancestors(s.runs, child)):
                 self.route(child)
 
     def _next_of_session(self, run: Run) -> None:
@@ -351,8 +353,12 @@ class Ending:
         if asker:
             self.down.tell(asker, Stopped(mark.stop, self.report(mark)))
         else:
-            s.marks.pop(mark.seq, None)
-            s.drop("marks", mark.seq)
+            self.forget_mark(mark.seq)
+
+    def forget_mark(self, seq: int) -> None:
+        """Its report was got, or nobody is left to get it."""
+        if self.s.marks.pop(seq, None) is not None:
+            self.s.drop("marks", seq)
 
     def asker_of(self, mark: Mark) -> str:
         """Who asked for the stop: a client, or the running turn of a session process."""
@@ -393,12 +399,13 @@ class Ending:
             target.pending[run.id] = None
             self.down.tell(client.id, self.birth.completed(run, client.id))
             return None
-        owner, parent = s.runs.get(target.run), s.runs.get(run.parent)
-        if owner is None and parent is not None and parent.terminal and parent.session == target.key:
+        owner, parent = s.runs.get(target.run), self._run_above(run, target)
+        if parent is not None and parent.terminal and (owner is None or target.depth > 0):
             self._parent_ended(run, parent, target)
             return None
         target.pending[run.id] = None
         if owner is None:
+            self.park_value(run)
             return None  # a session that died: its completions stay pending for it
         if owner.in_turn:  # (a)
             if caller is not None:
@@ -406,10 +413,14 @@ class Ending:
             run.redeliver_at = None
             self.down.tell(owner.activation, self.birth.completed(run, owner.activation))
             return None
-        if run.held_by:  # (b): the value must not keep the child's actor from the runs that wait
-            s.effect(HoldValue(run.held_by, run.id))
+        self.park_value(run)  # (b)
         self.maybe_go_on(owner)
         return None
+
+    def _run_above(self, run: Run, target: Session) -> Run | None:
+        """The run of ``target`` that ``run`` is below."""
+        above = next((a for a in lineage.ancestors(self.s.runs, run) if isinstance(a, Run) and a.session == target.key), None)
+        return above
 
     def _parent_ended(self, run: Run, parent: Run, target: Session) -> None:
         """The run that spawned it is over and will not ask again."""
@@ -418,9 +429,11 @@ class Ending:
         if run.route == "map" or parent.state is RunState.CANCELLED or run.state is RunState.CANCELLED:
             self._discard(run)
         elif parent.state is RunState.SUCCEEDED:
+            self.drop_value(run)
             self.mark_delivered(run)
         elif cause == Cause.PROCESS_DIED:
             target.pending[run.id] = None  # the session may be activated again: it is not gone for good
+            self.park_value(run)
         else:  # (d)
             target.pending.pop(run.id, None)
             run.deliver_to = target.requester
@@ -474,13 +487,20 @@ class Ending:
             if run is not None and run.terminal and self.birth.receiver_of(run.deliver_to) == receiver:
                 self.mark_delivered(run)
 
-    def consumed_in_turn(self, run: Run, session: Session) -> None:
-        """Completions that went into the turn's start have been given to it."""
+    def consumed_in_turn(self, run: Run, *, over: bool) -> None:
+        """Completions that went into the turn's start have been given to it; one whose large value is still on its way
+        only once the turn is ``over``."""
+        on_the_way = []
         for child_id in run.given:
             child = self.s.runs.get(child_id)
-            if child is not None and child.terminal:
-                self.mark_delivered(child)
-        run.given = ()
+            if child is None or not child.terminal:
+                continue
+            if child.held_by and not over:
+                on_the_way.append(child_id)
+                continue
+            self.drop_value(child)
+            self.mark_delivered(child)
+        run.given = tuple(on_the_way)
 
     def mark_delivered(self, run: Run) -> None:
         """Write ``delivered`` and the row in one transaction; a second time changes nothing."""
@@ -533,6 +553,11 @@ class Ending:
         if actor is not None and actor.state == "releasing":
             self.free(actor)
             self.s.touch(actor)
+
+    def park_value(self, run: Run) -> None:
+        """Nobody is there to take it now: the pool takes it, so that it does not keep an actor from the runs that wait."""
+        if run.held_by and run.held_by != "pool":
+            self.s.effect(HoldValue(run.held_by, run.id))
 
     def drop_value(self, run: Run) -> None:
         """Nobody will ask for it any more."""

@@ -19,6 +19,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "actors": (),
     "marks": (),
     "sessions": ("root", "requester", "agent", "state", "created"),
+    "roots": (),
     "runs": ("root", "session", "requester", "agent", "state", "created", "ended"),
     "rows": (),
     "events": (),

@@ -250,10 +250,11 @@ class Paused:
 @compact
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """The wait is over; the turn asks for a slot, ahead of new starts."""
+    """The wait is over; the turn asks for a slot, ahead of new starts. ``wait``: which wait of this turn, counted by it."""
 
     run: str
     activation: str
+    wait: int = 0
 
 
 @compact
@@ -484,10 +485,11 @@ class Completed:
 @compact
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The slot for a waiting turn is there."""
+    """The slot for a waiting turn is there: it may go on from its wait number ``wait``, and from no other."""
 
     run: str
     activation: str
+    wait: int = 0
 
 
 @compact

@@ -96,6 +96,10 @@ class Run(Record):
     confirmed: bool = False
     """The actor has spoken of this activation: a start needs no repeat."""
     yielded: bool = False
+    resuming: bool = False
+    """Its turn waits no longer for children, but for a slot."""
+    wait: int = -1
+    """The number of the wait that its turn has asked to end, -1 for none yet."""
     mark: int = 0
     """Number of the stop mark on this run, 0 for none (PROTOCOL.md 6.1)."""
     mark_reason: str = "stopped"

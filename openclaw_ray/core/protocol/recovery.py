@@ -31,6 +31,7 @@ def restore(s: State, down: Down) -> None:
     _read(s, "clients", Client, s.clients, "id")
     _read(s, "sessions", Session, s.sessions, "key")
     _read(s, "actors", Actor, s.actors, "id")
+    _read(s, "roots", Run, s.runs, "id")
     _read(s, "runs", Run, s.runs, "id")
     _read(s, "marks", Mark, s.marks, "seq")
     _lineage(s)
@@ -96,6 +97,8 @@ def _run(s: State, down: Down, run: Run) -> None:
         elif not run.confirmed:
             run.resend_at = now + ASK_AFTER
             s.at(run.resend_at, run)
+        if run.resuming:
+            s.enqueue(run, resume=True)
     elif run.state is RunState.QUEUED and session is not None and session.run == run.id:
         s.enqueue(run)
     if run.deadline is not None and not run.expired:

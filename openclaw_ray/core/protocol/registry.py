@@ -26,6 +26,7 @@ from openclaw_ray.core.protocol.journal import Journal, Write
 from openclaw_ray.core.protocol.messages import (
     Answer,
     Bye,
+    Completed,
     Consumed,
     Effect,
     Event,
@@ -180,7 +181,7 @@ class Registry:
 
     def _stop_heard(self, stop: str) -> None:
         for mark in [m for m in self.s.marks.values() if m.stop == stop]:
-            self.crew.forget_mark(mark.seq)
+            self.ending.forget_mark(mark.seq)
 
     # ------------------------------------------------------------------ other entries
 
@@ -199,6 +200,10 @@ class Registry:
     def growth_failed(self, actor: str, why: str, *, never: bool = False) -> tuple[Effect, ...]:
         """The pool could not create an actor."""
         return self._entry(lambda: self.crew.growth_failed(actor, why, never=never))
+
+    def pool_met(self, owned: Iterable[str]) -> tuple[Effect, ...]:
+        """A pool says which actors it owns, when it or this registry is new (PROTOCOL.md 7.3)."""
+        return self._entry(lambda: self.crew.pool_met(owned))
 
     def value_held(self, run: str) -> tuple[Effect, ...]:
         """The pool has taken a large value (PROTOCOL.md 4.3)."""
@@ -269,6 +274,17 @@ class Registry:
         timer = self.s.next_timer()
         latest = now + (0.05 if self.s.recovering else 1.0)
         return latest if timer is None else min(latest, timer)
+
+    def ended(self, run_id: str) -> Completed | None:
+        """The end of a run as a message, read-only; `None` while it goes on.
+
+        Raises:
+            KeyError: there is no such run.
+        """
+        run = self.s.journaled_run(run_id)
+        if run is None:
+            raise KeyError(run_id)
+        return self.birth.completed(run, "") if run.terminal else None
 
     def take_batch(self) -> HubBatch | None:
         """What is committed and to be pushed to the hub; not within a transaction."""

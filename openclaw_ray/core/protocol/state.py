@@ -125,7 +125,7 @@ class State:
         """Write ``record`` in this transaction."""
         match record:
             case Run():
-                self._dirty["runs", record.id] = record
+                self._dirty[table_of(record), record.id] = record
             case Session():
                 self._dirty["sessions", record.key] = record
             case Actor():
@@ -139,7 +139,7 @@ class State:
         """Write ``record`` for the last time: it leaves memory and is read from the journal from now on."""
         self.touch(record)
         if isinstance(record, Run):
-            self._retired.add(("runs", record.id))
+            self._retired.add((table_of(record), record.id))
             self.runs.pop(record.id, None)
         else:
             self._retired.add(("sessions", record.key))
@@ -346,6 +346,11 @@ class State:
             "receivers": len(self.receivers),
             "bound": self.bound,
         }
+
+
+def table_of(run: Run) -> str:
+    """Where a run is journaled: clients' roots, which take no turns, are kept apart from what lists show."""
+    return "roots" if run.route == "driver" else "runs"
 
 
 def thaw_run(data: bytes) -> Run:

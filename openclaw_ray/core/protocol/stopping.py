@@ -86,6 +86,7 @@ class Stopping:
             self.ending.finish(run, RunState.CANCELLED)
             return
         s.queue.remove(run.id)
+        run.resuming = False
         s.effect(Stop(run.actor, run.id, run.activation, "stopped", mark.seq))
         if run.grace_at is None and run.kill_at is None:
             run.grace_at = s.clock.mono() + s.limits.stop_grace_seconds

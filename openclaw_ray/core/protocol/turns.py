@@ -58,7 +58,7 @@ class Turns:
             run.deadline = self.s.clock.mono() - event.elapsed + run.timeout
             self.s.at(run.deadline, run)
             run.started = self.s.clock.wall() - event.elapsed
-        self.ending.consumed_in_turn(run, self.s.sessions[run.session])
+        self.ending.consumed_in_turn(run, over=False)
         self.ending.birth.tell_bound(run)
         self.s.touch(run)
 
@@ -79,6 +79,8 @@ class Turns:
         """The wait is over: queue for a slot, ahead of new starts (1)."""
         run = self._current(event.run, event.activation)
         if run is not None and run.state is RunState.PAUSED:
+            run.resuming, run.wait = True, event.wait
+            self.s.touch(run)
             self.s.enqueue(run, resume=True)
 
     def rows(self, event: Rows) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from openclaw_ray.core.protocol.journal import JournalFault
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.testing.simulator.client import ClientProcess
 from openclaw_ray.testing.simulator.faults import Faults
@@ -50,7 +51,7 @@ class Cluster:
         for bundle, entries in BUNDLES.items():
             core.register(entries, bundle, b"code")
         registry.begin()
-        registry._perform(core.prewarm(self.setup.prewarm))
+        registry._entry(lambda: registry.core.prewarm(self.setup.prewarm))
         for number, operations in enumerate(self.program.clients):
             client = ClientProcess(self, number, operations)
             self.clients.append(client)
@@ -80,7 +81,11 @@ class Cluster:
         hub.begin()
 
     def _registry(self) -> None:
-        registry = RegistryProcess(self)
+        try:
+            registry = RegistryProcess(self)
+        except JournalFault:
+            self.registry_died()
+            return
         self.network.processes["registry"] = registry
         self.monitor.rebuilt(registry.core)
         registry.begin()

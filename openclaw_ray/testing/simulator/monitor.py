@@ -106,7 +106,7 @@ class Monitor:
         """A transaction is in the journal."""
         self.commits += 1
         for write in writes:
-            if write.table == "runs" and write.data is not None:
+            if write.table in ("runs", "roots") and write.data is not None:
                 self._run(str(write.key), pickle.loads(write.data))
             elif write.table == "actors":
                 if write.data is None:

@@ -190,6 +190,8 @@ class Network:
             when = max(when, self._last.get(key, 0.0))
             self._last[key] = when
         self.world.at(when, self._arrive, sender, to, method, args, reply, self.world.now, lose)
+        if copies and reply is not None and group != "step":
+            reply = None  # a step is answered each time; of other calls the caller knows one answer only
         for i in range(copies):
             late = when + copy_delay * (i + 1)
             self.world.at(late, self._arrive, sender, to, method, args, reply, self.world.now, lose)

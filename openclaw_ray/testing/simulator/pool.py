@@ -49,17 +49,15 @@ class PoolProcess(Process):
         if process is not None:
             process.kill(f"killed by the pool: {why}")
 
-    def on_forget(self, actor: str) -> None:
-        """This one ends by itself, or is not to be born."""
-        self.owned.discard(actor)
-
     def on_hold(self, run: str, actor: str) -> None:
         """Take a large value whose requester has no process."""
         from openclaw_ray.testing.simulator.registry import RegistryProcess
         from openclaw_ray.testing.simulator.session import SessionProcess
 
         def came(value: object) -> None:
-            if not isinstance(value, Lost) and value is not None:
+            if value is Lost.UNAVAILABLE:
+                self.after(0.1, self.on_hold, run, actor)
+            elif not isinstance(value, Lost) and value is not None:
                 self.values[run] = value
                 self.cluster.network.tell(self, "registry", "main", RegistryProcess.on_value_held, run)
 

@@ -200,8 +200,7 @@ class RegistryProcess(Process):
             case Kill(actor, why):
                 network.tell(self, "pool", "main", PoolProcess.on_kill, actor, why)
             case Exit(actor, why):
-                network.tell(self, actor, "control", SessionProcess.on_exit, why)
-                network.tell(self, "pool", "main", PoolProcess.on_forget, actor)
+                network.tell(self, "pool", "main", PoolProcess.on_kill, actor, why)
             case Grow(actors, _):
                 network.tell(self, "pool", "main", PoolProcess.on_grow, actors)
             case HoldValue(actor, run):

@@ -113,10 +113,6 @@ class SessionProcess(Talker):
         """The large value of a run; `None` if it is not here."""
         return self.activation.held.get(run)
 
-    def on_exit(self, why: str) -> None:
-        """Nobody wants this process."""
-        self.kill(f"told to exit: {why}")
-
     # ------------------------------------------------------------------ from the courier
 
     def receipt(self, token: Any, receipt: Receipt) -> None:

@@ -205,7 +205,7 @@ class ScriptedTurn(Script):
 
     def _resume(self) -> Steps:
         wait = self._waits
-        self.process.post(Resume(self.spec.run, self.spec.activation))
+        self.process.post(Resume(self.spec.run, self.spec.activation, wait))
         yield lambda: self._resumed == wait
         self.process.cluster.monitor.turn_goes_on(self.spec.activation)
 
@@ -226,7 +226,7 @@ class ScriptedTurn(Script):
                     self.cancel(message.reason, message.mark)
             case Resumed():
                 if message.activation == self.spec.activation:
-                    self._resumed = self._waits
+                    self._resumed = max(self._resumed, message.wait)
                     self.poke()
             case _:
                 self.family.hear(message)

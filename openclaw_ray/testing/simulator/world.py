@@ -11,12 +11,29 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from openclaw_ray.core.clock import FakeClock
-
-__all__ = ["World"]
+__all__ = ["VirtualClock", "World"]
 
 _LOOK_EVERY = 24
 """Events between two looks at whether the schedule has finished."""
+_MOST_EVENTS = 100_000
+"""Events after which a schedule is given up as one that never ends."""
+
+
+class VirtualClock:
+    """A `Clock` that stands where the agenda is."""
+
+    __slots__ = ("now",)
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def wall(self) -> float:
+        """Seconds since the epoch."""
+        return 1_700_000_000.0 + self.now
+
+    def mono(self) -> float:
+        """Virtual seconds since the beginning."""
+        return self.now
 
 
 class World:
@@ -29,7 +46,7 @@ class World:
 
     def __init__(self, seed: int, *, trace: bool = False) -> None:
         self.random = Random(seed)
-        self.clock = FakeClock()
+        self.clock = VirtualClock()
         self.now = 0.0
         self.events = 0
         self.log: list[str] | None = [] if trace else None
@@ -61,14 +78,13 @@ class World:
         """Let things happen until ``finished`` says so or virtual time reaches ``until``; True if it finished."""
         agenda, pop, clock = self._agenda, heapq.heappop, self.clock
         look = 0
-        while agenda:
+        while agenda and self.events < _MOST_EVENTS:
             when = agenda[0][0]
             if when > until:
                 return finished()
             _, _, call, args = pop(agenda)
             if when > self.now:
-                clock.advance(when - self.now)
-                self.now = when
+                self.now = clock.now = when
             call(*args)
             self.events += 1
             look += 1

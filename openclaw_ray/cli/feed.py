@@ -1,0 +1,71 @@
+"""Items that come when they come: a slow standard input must not hold up the results of what was read before.
+
+A thread of its own pulls from the source, a few items ahead; the map takes what is there and is woken when more comes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+from openclaw_ray.core.mapping import NotYet
+
+__all__ = ["Feed"]
+
+T = TypeVar("T")
+
+_AHEAD = 64
+
+
+class Feed(Generic[T]):
+    """An iterator that never blocks: it raises `NotYet` when it has nothing, and calls back when it has.
+
+    Args:
+        source: pulled in a thread; what it raises is raised by `__next__`, after the items before it.
+        stopping: from the moment when this is true there are no more items, pulled ones included.
+    """
+
+    def __init__(self, source: Iterator[T], stopping: Callable[[], bool]) -> None:
+        self._stopping = stopping
+        self._source = source
+        self._items: deque[T] = deque()
+        self._room = threading.Semaphore(_AHEAD)
+        self._over = False
+        self._error: BaseException | None = None
+        self._call: Callable[[], None] | None = None
+        self._thread = threading.Thread(target=self._pull, name="openclaw-feed", daemon=True)
+
+    def wake(self, call: Callable[[], None]) -> None:
+        """Begin to pull; ``call`` is called, from the thread, for each item and at the end."""
+        self._call = call
+        self._thread.start()
+
+    def __iter__(self) -> Feed[T]:
+        return self
+
+    def __next__(self) -> T:
+        if self._stopping():
+            raise StopIteration
+        over = self._over  # looked at first: what came before the end is in the queue by then
+        if self._items:
+            self._room.release()
+            return self._items.popleft()
+        if not over:
+            raise NotYet
+        if self._error is not None:
+            raise self._error
+        raise StopIteration
+
+    def _pull(self) -> None:
+        assert self._call is not None
+        try:
+            for item in self._source:
+                self._room.acquire()
+                self._items.append(item)
+                self._call()
+        except BaseException as error:  # noqa: BLE001 - it belongs to the thread that asks for items
+            self._error = error
+        self._over = True
+        self._call()
