@@ -9,15 +9,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import contextlib
+import os
 import pickle
 import time
 import uuid
 from typing import Any, Literal
 
-from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.names import find_actor
+from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.wire import pack, unpack
 from openclaw_ray.core.protocol.hubstate import HubBatch, HubState
 from openclaw_ray.core.protocol.messages import Row

@@ -16,7 +16,7 @@ _DIRECT = "direct"
 _PUT = "put"
 
 
-class _HoldsReference(Exception):  # noqa: N818 - control flow within this module
+class _HoldsReference(Exception):
     """The object has an ObjectRef or an actor handle in it: Ray itself must carry it."""
 
 

@@ -4,9 +4,9 @@ Groups: ``step`` (1 thread) for couriers; ``query`` (2) for lists and code; ``no
 ``wait`` (1) for a starter that waits for the first session process.
 
 1. Every entry takes the lock, changes the core, commits, and gives effects; they are performed after the lock is free.
-2. A commit that fails throws the core away: a new incarnation is built from the journal, and the step is answered
-   "unavailable" with the store's reason.
-3. Threads: the clock, the hub's pusher, death notices, reports. None of them is waited for by a step.
+2. A change that fails leaves memory ahead of the journal: the core is thrown away, and nothing more is done before a new
+   incarnation could be built from the journal. Until then steps are answered "unavailable" with the store's reason.
+3. Threads: the clock, the hub's pusher, the pool's line, death notices, reports. None of them is waited for by a step.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import ray
 
 from openclaw_ray.actors.crew_watch import CrewWatch
 from openclaw_ray.actors.hub_push import HubPush
-from openclaw_ray.actors.names import find_actor
+from openclaw_ray.actors.pool_line import PoolLine
 from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.registry_views import Views
 from openclaw_ray.actors.wire import pack, pack_spec, unpack
@@ -56,6 +56,9 @@ from openclaw_ray.store.sqlite_journal import SqliteJournal
 __all__ = ["REGISTRY_GROUPS", "RegistryActor", "RegistrySettings"]
 
 REGISTRY_GROUPS = {"step": 1, "query": 2, "notice": 1, "wait": 1}
+_MEND_EVERY = 0.2
+"""Seconds between two tries to begin anew from a journal that refuses."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +91,9 @@ class RegistryActor:
             os.path.join(settings.state_dir, "registry.sqlite"), sync=settings.limits.journal_sync.value
         )
         self._code: dict[str, tuple[Any, tuple[str, ...]]] = {}
-        self._pool: Any = None
+        self._broken = False
         self.core = self._build()
+        self.pool = PoolLine(self)
         self.crew = CrewWatch(self)
         self.hub = HubPush(self)
         self.views = Views(self.journal)
@@ -98,7 +102,13 @@ class RegistryActor:
         first = (*self.core.open_boot(settings.boot), *self.core.prewarm(settings.prewarm))
         self.crew.find_again(list(self.core.s.actors.values()))
         self.perform(first)
-        threads = {"clock": self._clock, "hub": self.hub.run, "leases": self._leases, "checkpoints": self._checkpoints}
+        threads = {
+            "clock": self._clock,
+            "hub": self.hub.run,
+            "pool": self.pool.stand,
+            "leases": self._leases,
+            "checkpoints": self._checkpoints,
+        }
         for name, target in threads.items():
             threading.Thread(target=target, name=f"openclaw-{name}", daemon=True).start()
 
@@ -114,15 +124,11 @@ class RegistryActor:
         began = time.thread_time()
         step: Step = unpack(packed)
         try:
-            with self.lock:
-                answer, effects = self.core.step(step)
+            answer = self._change(lambda core: core.step(step))
         except JournalFault as fault:
-            self._rebuild()
             return pack(
                 Answer(self.core.s.incarnation, step.seq, "unavailable", detail=f"the journal refuses: {fault}")
             )
-        self.perform(effects)
-        self.hub.nudge()
         self._step_times.append(time.thread_time() - began)
         for event in step.events:
             if isinstance(event, Hello):
@@ -130,34 +136,59 @@ class RegistryActor:
                 self.arrival.set()
         return pack(answer)
 
-    def enter(self, change: Callable[[Registry], tuple[Effect, ...]]) -> None:
-        """An entry of another kind, from a thread of its own."""
+    def enter(self, change: Callable[[Registry], tuple[Effect, ...]]) -> bool:
+        """An entry of another kind, from a thread of its own; False if the journal refused, and nothing was changed."""
         try:
-            with self.lock:
-                effects = change(self.core)
+            self._change(lambda core: (None, change(core)))
         except JournalFault:
-            self._rebuild()
-            return
-        self.perform(effects)
-        self.hub.nudge()
+            return False
         self.wake.set()
+        return True
 
-    def _rebuild(self) -> None:
-        """Memory is ahead of the journal: start anew from it, as after a crash (2)."""
+    def _change(self, change: Callable[[Registry], tuple[T, tuple[Effect, ...]]]) -> T:
+        """Everything that changes the core goes through here (1, 2).
+
+        Raises:
+            JournalFault: nothing was changed.
+        """
         with self.lock:
-            self._faults += 1
-            handles = {a.id: a.handle for a in self.core.s.actors.values()}
-            self.core = self._build()
-            for actor in self.core.s.actors.values():
-                actor.handle = handles.get(actor.id)
-            self.crew.find_again(list(self.core.s.actors.values()))
-            effects = self.core.tick()
-        self.perform(effects)
+            effects = self._mend()
+            try:
+                out, more = change(self.core)
+            except BaseException:
+                self._broken = True
+                self._faults += 1
+                raise
+        self.perform((*effects, *more))
+        self.hub.nudge()
+        return out
+
+    def _mend(self) -> tuple[Effect, ...]:
+        """Start anew from the journal, as after a crash, if memory is ahead of it (2).
+
+        Raises:
+            JournalFault: it still refuses.
+        """
+        if not self._broken:
+            return ()
+        handles = {a.id: a.handle for a in self.core.s.actors.values()}
+        anew = self._build()
+        for actor in anew.s.actors.values():
+            actor.handle = handles.get(actor.id)
+        effects = anew.tick()
+        self.core, self._broken = anew, False
+        self.crew.find_again(list(anew.s.actors.values()))
+        return effects
 
     @ray.method(concurrency_group="query")
     def register(self, entries: Iterable[AgentEntry], bundle: str, data: bytes, paths: tuple[str, ...]) -> None:
-        """Agents that the runtime knows from now on (DESIGN.md 7)."""
-        self.enter(lambda core: core.register(entries, bundle, data, paths))
+        """Agents that the runtime knows from now on (DESIGN.md 7).
+
+        Raises:
+            JournalFault: they were not kept.
+        """
+        known = tuple(entries)
+        self._change(lambda core: (None, core.register(known, bundle, data, paths)))
 
     @ray.method(concurrency_group="query")
     def bundle(self, bundle: str) -> tuple[list[Any], tuple[str, ...]]:
@@ -235,8 +266,7 @@ class RegistryActor:
         Raises:
             KeyError: there is no such run.
         """
-        with self.lock:
-            return self.core.ended(run_id)
+        return self._change(lambda core: (core.ended(run_id), ()))
 
     @ray.method(concurrency_group="query")
     def last_event(self) -> int:
@@ -277,28 +307,20 @@ class RegistryActor:
                 case ReportAsk():
                     self.crew.ask(effect.actor)
                 case Kill() | Exit():
-                    self._of_pool("kill", effect.actor)
+                    self.pool.call("kill", effect.actor)
                 case Grow():
-                    self._of_pool("grow", effect.actors, effect.resources)
+                    self.pool.call("grow", effect.actors, effect.resources)
                 case HoldValue():
                     handle = self.crew.handle(effect.actor)
                     if handle is not None:
-                        self._of_pool("hold", effect.run, handle)
+                        self.pool.call("hold", effect.run, handle)
                 case DropValue():
-                    self._of_pool("drop", effect.run)
+                    self.pool.call("drop", effect.run)
 
     def _call(self, actor: str, method: str, *args: Any) -> None:
         handle = self.crew.handle(actor)
         if handle is not None:
             getattr(handle, method).remote(*args)
-
-    def _of_pool(self, method: str, *args: Any) -> None:
-        try:
-            if self._pool is None:
-                self._pool = find_actor(self.settings.runtime, "pool")
-            getattr(self._pool, method).remote(*args)
-        except ValueError:
-            self._pool = None  # the pool is being started again; growth is asked for anew by the clock
 
     # ------------------------------------------------------------------ threads
 
@@ -306,20 +328,13 @@ class RegistryActor:
         while True:
             with self.lock:
                 due = self.core.next_due()
-            self.wake.wait(min(1.0, max(0.001, due - time.monotonic())))
+            if self._broken:
+                time.sleep(_MEND_EVERY)
+            else:
+                self.wake.wait(min(1.0, max(0.001, due - time.monotonic())))
             self.wake.clear()
-            self.enter_tick()
-
-    def enter_tick(self) -> None:
-        """What time does, without waking the clock again."""
-        try:
-            with self.lock:
-                effects = self.core.tick()
-        except JournalFault:
-            self._rebuild()
-            return
-        self.perform(effects)
-        self.hub.nudge()
+            with contextlib.suppress(JournalFault):
+                self._change(lambda core: (None, core.tick()))
 
     def _checkpoints(self) -> None:
         """Move the journal's log into its file once a second, on a connection of its own, so that no commit has to."""

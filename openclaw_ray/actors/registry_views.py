@@ -121,6 +121,7 @@ def run_row(run: Run) -> dict[str, Any]:
             "ended_at": None if run.ended is None else round(run.ended * 1000),
             "runtime_ms": _runtime(run),
             "turns": run.turns,
+            "actor": run.ran_on or None,
             "delivery_status": run.delivery.value,
             "error": None if error is None else error.to_json(),
             "text": None if outcome is None or outcome.text is None else outcome.text[:200],

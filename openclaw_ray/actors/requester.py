@@ -30,8 +30,8 @@ from openclaw_ray.core.protocol.messages import (
     Completed,
     Consumed,
     DownMessage,
-    Stopped,
     StopAsk,
+    Stopped,
     Took,
     Verdict,
 )

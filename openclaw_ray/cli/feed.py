@@ -20,7 +20,7 @@ _AHEAD = 64
 
 
 class Feed(Generic[T]):
-    """An iterator that never blocks: it raises `NotYet` when it has nothing, and calls back when it has.
+    """An iterator that, once `wake` was called, never blocks: it raises `NotYet` when it has nothing.
 
     Args:
         source: pulled in a thread; what it raises is raised by `__next__`, after the items before it.
@@ -46,6 +46,8 @@ class Feed(Generic[T]):
         return self
 
     def __next__(self) -> T:
+        if self._call is None:
+            return next(self._source)
         if self._stopping():
             raise StopIteration
         over = self._over  # looked at first: what came before the end is in the queue by then

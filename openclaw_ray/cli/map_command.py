@@ -18,8 +18,8 @@ import click
 from openclaw_ray.cli.app_file import load_app
 from openclaw_ray.cli.exec_template import ExecTemplate
 from openclaw_ray.cli.exits import FAILED, OK, CommandError
-from openclaw_ray.cli.interrupt import Interrupt
 from openclaw_ray.cli.feed import Feed
+from openclaw_ray.cli.interrupt import Interrupt
 from openclaw_ray.cli.item_source import glob_files, read_lines, until_stopped
 from openclaw_ray.cli.opening import Place, open_runtime, place_options
 from openclaw_ray.cli.output import JsonLines

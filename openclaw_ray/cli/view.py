@@ -66,7 +66,10 @@ class DiskView:
     def log(self, key: str) -> Iterator[bytes] | None:
         """From the log's file."""
         session = self._reading.session(key)
-        return None if session is None else _read_log(self._state_dir, session["sessionId"])
+        if session is None:
+            return None
+        newest = self._reading.runs(session=key, limit=1)
+        return _read_log(self._state_dir, session["sessionId"], _still_at(newest[0]) if newest else "")
 
     @classmethod
     @contextlib.contextmanager
@@ -187,9 +190,20 @@ def _pages(page: Callable[..., list[dict[str, Any]]], states: Sequence[str]) -> 
         offset += len(rows)
 
 
-def _read_log(state_dir: Path, session_id: str) -> Iterator[bytes]:
-    from openclaw_ray.actors.session_log import log_path
+def _still_at(run: Row) -> str:
+    """The actor whose own file has a turn's output: it runs there still, or died there."""
+    error = run.get("error")
+    died = isinstance(error, dict) and error.get("cause") == "process_died"
+    return str(run.get("actor") or "") if died or "endedAt" not in run else ""
 
-    with contextlib.suppress(FileNotFoundError), open(log_path(state_dir, session_id), "rb") as file:
-        while chunk := file.read(_CHUNK):
-            yield chunk
+
+def _read_log(state_dir: Path, session_id: str, actor: str) -> Iterator[bytes]:
+    from openclaw_ray.actors.session_log import log_path, output_path
+
+    paths = [log_path(state_dir, session_id)]
+    if actor:
+        paths.append(output_path(state_dir, actor))
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk

@@ -48,7 +48,7 @@ class OnError(StrEnum):
     """Nothing more is admitted, the rest is stopped, and the caller gets the error."""
 
 
-class NotYet(Exception):  # noqa: N818 - an answer, not an error
+class NotYet(Exception):
     """Raised by an iterator of items that has none now and may have more later; it tells its owner when it has."""
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any

@@ -14,7 +14,7 @@ from openclaw_ray.core.lifecycle import Cause
 from openclaw_ray.testing.chaos import Killer, Victim, kill
 from openclaw_ray.testing.eventually import eventually
 
-pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, method="signal")]
 
 
 def _transcript(rt: oc.Runtime, key: str) -> list[str]:
@@ -112,7 +112,7 @@ def test_a_map_over_a_kill_of_the_pool_has_every_item_in_its_place(rt: oc.Runtim
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(600, method="signal")
 def test_all_of_it_at_random(rt: oc.Runtime, log: Log, seed: int) -> None:
     items = 1_500
     victims = [Victim.REGISTRY, Victim.HUB, Victim.BUSY, Victim.BUSY, Victim.POOL]

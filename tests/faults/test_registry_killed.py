@@ -13,7 +13,7 @@ import openclaw_ray as oc
 from openclaw_ray.testing.chaos import Killer, Victim, kill
 from openclaw_ray.testing.eventually import eventually
 
-pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, method="signal")]
 
 BACK_WITHIN = 5.0
 
@@ -89,7 +89,7 @@ def test_a_stop_under_way_is_finished_by_the_next_registry(rt: oc.Runtime, log: 
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(600, method="signal")
 @pytest.mark.parametrize("round_seed", range(5))
 def test_many_kills_in_one_map(rt: oc.Runtime, log: Log, seed: int, round_seed: int) -> None:
     items = 3_000

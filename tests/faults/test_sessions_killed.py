@@ -15,7 +15,7 @@ from openclaw_ray.core.lifecycle import Cause
 from openclaw_ray.testing.chaos import Killer, Victim
 from openclaw_ray.testing.eventually import eventually
 
-pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, method="signal")]
 
 
 def test_every_item_is_ok_or_died_in_its_place_under_a_kill_a_second(

@@ -467,8 +467,7 @@ class Birth:
             # nothing runs there, so nothing is lost with it: it stops counting at once
             del s.actors[actor.id]
             s.drop("actors", actor.id)
-            s.clients.pop(actor.id, None)
-            s.drop("clients", actor.id)
+            s.forget_client(actor.id)
             self.down.close(actor.id)
         else:
             actor.state = "dying"

@@ -93,10 +93,7 @@ class Clients:
                 self.stopping.ending.route(child)
             self.stopping.mark(client_id, f"leave-{client_id}", root.key, [run], reason)
             self._end_root(run, root)
-        for mark in [m for m in s.marks.values() if m.client == client_id and m.done]:
-            self.stopping.ending.forget_mark(mark.seq)
-        s.clients.pop(client_id, None)
-        s.drop("clients", client_id)
+        s.forget_client(client_id)
 
     def _end_root(self, run: Run, root: Session) -> None:
         """The root itself is over; its records stay until nothing lives below it."""

@@ -115,7 +115,7 @@ class Crew:
                 self.ending.again(other)
         for mark in list(s.marks.values()):
             if mark.client == actor_id and mark.done:
-                self.ending.forget_mark(mark.seq)
+                s.forget_mark(mark.seq)
 
     def _end_of(self, run: Run, actor: Actor, detail: str) -> None:
         """The run that died with its process."""

@@ -353,12 +353,7 @@ class Ending:
         if asker:
             self.down.tell(asker, Stopped(mark.stop, self.report(mark)))
         else:
-            self.forget_mark(mark.seq)
-
-    def forget_mark(self, seq: int) -> None:
-        """Its report was got, or nobody is left to get it."""
-        if self.s.marks.pop(seq, None) is not None:
-            self.s.drop("marks", seq)
+            s.forget_mark(mark.seq)
 
     def asker_of(self, mark: Mark) -> str:
         """Who asked for the stop: a client, or the running turn of a session process."""
@@ -582,6 +577,7 @@ class Ending:
             or run.live_below
             or run.deliver_to
             or run.held_by
+            or run.children  # what is below may still be handed up past this run
             or any(run.id in m.open for m in s.marks.values())
         ):
             return

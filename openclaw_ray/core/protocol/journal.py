@@ -27,7 +27,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 """Tables, each with the columns it can be filtered by. ``rows`` and ``events`` are keyed by rising integers."""
 
 
-class JournalFault(Exception):  # noqa: N818 - a fault of the store, turned into `errors.JournalError` by the actor
+class JournalFault(Exception):
     """A commit did not happen; nothing of it was kept."""
 
 

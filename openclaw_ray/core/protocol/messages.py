@@ -17,6 +17,8 @@ from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, StopReport, Usage
 
 __all__ = [
+    "TEXT_LIMIT",
+    "VALUE_LIMIT",
     "Admit",
     "Answer",
     "Bound",
@@ -27,8 +29,8 @@ __all__ = [
     "Consumed",
     "DeliverTo",
     "DieIf",
-    "DropValue",
     "DownMessage",
+    "DropValue",
     "Effect",
     "Event",
     "Exit",
@@ -41,8 +43,8 @@ __all__ = [
     "MapDone",
     "Notify",
     "Outcome",
-    "Payload",
     "Paused",
+    "Payload",
     "Progress",
     "Refused",
     "Report",
@@ -62,8 +64,6 @@ __all__ = [
     "Took",
     "UsageAdded",
     "Verdict",
-    "TEXT_LIMIT",
-    "VALUE_LIMIT",
     "Warn",
 ]
 

@@ -49,8 +49,8 @@ from openclaw_ray.core.protocol.messages import (
     UsageAdded,
     Verdict,
 )
-from openclaw_ray.core.protocol.recovery import restore
 from openclaw_ray.core.protocol.records import Client
+from openclaw_ray.core.protocol.recovery import restore
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.stopping import Stopping
 from openclaw_ray.core.protocol.turns import Turns
@@ -181,7 +181,7 @@ class Registry:
 
     def _stop_heard(self, stop: str) -> None:
         for mark in [m for m in self.s.marks.values() if m.stop == stop]:
-            self.ending.forget_mark(mark.seq)
+            self.s.forget_mark(mark.seq)
 
     # ------------------------------------------------------------------ other entries
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,6 +144,18 @@ class State:
         else:
             self._retired.add(("sessions", record.key))
             self.sessions.pop(record.key, None)
+
+    def forget_mark(self, seq: int) -> None:
+        """A stop's report was got, or nobody is left to get it."""
+        if self.marks.pop(seq, None) is not None:
+            self.drop("marks", seq)
+
+    def forget_client(self, client: str) -> None:
+        """A process is gone: its courier, its downlink, and the reports of stops that it asked for."""
+        self.clients.pop(client, None)
+        self.drop("clients", client)
+        for mark in [m for m in self.marks.values() if m.client == client and m.done]:
+            self.forget_mark(mark.seq)
 
     def drop(self, table: str, key: str | int) -> None:
         """Delete a record."""
