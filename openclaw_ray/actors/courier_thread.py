@@ -118,6 +118,13 @@ class CourierThread:
             self._wake.notify()
         return new
 
+    def poke(self) -> None:
+        """See how the registry is; if it is not there, what programs wait for fails in time (2)."""
+        with self._wake:
+            if not self.core.pending:
+                self.core.poke()
+                self._wake.notify()
+
     def alarm(self, name: str, after: float, call: Callable[[], None]) -> None:
         """Call back on the courier's thread after ``after`` seconds, unless replaced or cancelled under that name."""
         with self._wake:
@@ -195,6 +202,8 @@ class CourierThread:
                 self.listener.stale()
                 break
         self._fail_waiting(RuntimeClosed(self.runtime))
+        if not self.closed and not self.core.stale:
+            self.listener.unavailable(RuntimeClosed(self.runtime))  # Ray was shut down under us
         self._idle.set()
 
     def _next(self) -> Any:
@@ -236,7 +245,7 @@ class CourierThread:
         told = False
         tries = 0
         detail = ""
-        while not self.closed:
+        while not self.closed and ray.is_initialized():
             try:
                 answer = unpack(ray.get(self.registry.step.remote(packed), timeout=self.timeout))
                 if answer.word not in ("recovering", "unavailable"):

@@ -18,10 +18,12 @@ def find_actor(runtime: str, part: str) -> Any:
     """The handle of a part of a runtime.
 
     Raises:
-        ValueError: there is no live actor of that name.
+        ValueError: there is no live actor of that name, or no Ray any more.
     """
     import ray
 
+    if not ray.is_initialized():  # else Ray would start a whole new cluster for whoever asks
+        raise ValueError(f"Ray is shut down: {actor_name(runtime, part)} cannot be found")
     return ray.get_actor(actor_name(runtime, part), namespace=NAMESPACE)
 
 

@@ -73,7 +73,13 @@ class Requester:
     # ------------------------------------------------------------------ spawn
 
     def spawn(
-        self, requests: Sequence[SpawnRequest], *, lane: str = "", lane_width: int = 0, key: str | None = None
+        self,
+        requests: Sequence[SpawnRequest],
+        *,
+        lane: str = "",
+        lane_width: int = 0,
+        key: str | None = None,
+        transcripts: str = "all",
     ) -> list[Future[Receipt]]:
         """Ask for children (1). What cannot be pickled fails its own future."""
         asked: list[tuple[Admit, Future[Receipt]]] = []
@@ -106,6 +112,7 @@ class Requester:
                 lane,
                 lane_width,
                 request.index,
+                transcripts,
             )
             end: Future[Completion] = Future()
             with self._lock:
@@ -232,9 +239,10 @@ class Requester:
 
     # ------------------------------------------------------------------ stop
 
-    def stop(self, key: str = "", run: str = "", *, by: str = "") -> Future[StopReport]:
-        """Stop a subtree; the future gives the report (3)."""
+    def stop(self, key: str = "", run: str = "") -> Future[StopReport]:
+        """Stop a subtree; the future gives the report (3). A turn may stop what is below its own session."""
         stop = self._ids.uuid()
+        by = self.key if self.activation else ""
         future: Future[StopReport] = Future()
         with self._lock:
             self._stops[stop] = future

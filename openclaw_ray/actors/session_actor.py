@@ -21,6 +21,7 @@ import ray
 
 from openclaw_ray.actors.code import Code
 from openclaw_ray.actors.courier_thread import CourierThread
+from openclaw_ray.actors.here import this_is
 from openclaw_ray.actors.names import find_actor
 from openclaw_ray.actors.pool import SessionSettings
 from openclaw_ray.actors.raylet_watch import end_with_raylet
@@ -54,6 +55,7 @@ class SessionActor:
         self.actor_id = actor_id
         become_subreaper()
         end_with_raylet()
+        this_is(self)
         self._forever = threading.Event()
         self._lock = threading.Lock()
         self.activation = Activation(actor_id)

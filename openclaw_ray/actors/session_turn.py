@@ -97,7 +97,8 @@ class SessionTurn:
         with self._lock:
             last = self._progress
             self._progress = None
-            rows = tuple(self._rows)
+            unwanted = spec.transcripts == "failed" and ended.outcome.state is RunState.SUCCEEDED
+            rows = () if unwanted else tuple(self._rows)
             self._rows = []
         settled = Settled(
             spec.run,
@@ -220,7 +221,7 @@ class SessionTurn:
 
     def stop(self, run_ids: Sequence[str]) -> list[Future[StopReport]]:
         """See `TurnPort.stop`."""
-        return [self.requester.stop(run=run, by=self.spec.session_key) for run in run_ids]
+        return [self.requester.stop(run=run) for run in run_ids]
 
     def map_done(self, summary: str) -> None:
         """See `TurnPort.map_done`."""
@@ -274,12 +275,14 @@ class SessionTurn:
     def append(self, role: str, text: str) -> None:
         """See `TurnPort.append`."""
         spec = self.spec
+        if spec.transcripts == "none":
+            return
         with self._lock:
             self._rows.append(Row(spec.session_id, spec.number, self._row_seq, role, text, time.time()))
             self._row_seq += 1
             self._row_bytes += len(text)
             flush: tuple[Row, ...] = ()
-            if self._row_bytes > _FLUSH_BYTES:
+            if self._row_bytes > _FLUSH_BYTES and spec.transcripts == "all":
                 flush = tuple(self._rows)
                 self._rows, self._row_bytes = [], 0
         if flush:

@@ -1,16 +1,18 @@
 """A client's side: its courier, its one long poll, and its root's children (PROTOCOL.md 2.1, 2.5).
 
 1. `Client.open` joins; the root is there when the step with `Join` was answered.
-2. One poll is always out: it brings downlink messages and is the sign of life. A hub that is away is asked again.
+2. One poll is always out: it brings downlink messages and is the sign of life. A hub that is away is asked again. A poll
+   that brought nothing is followed by a step: so that a registry that cannot go on is heard of by who only waits, too.
 3. `Client.close` says `Bye`, which stops what is un-ended under the root, and ends both threads.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.actors.courier_thread import CourierThread
 from openclaw_ray.actors.names import find_actor
@@ -19,11 +21,29 @@ from openclaw_ray.actors.wire import unpack
 from openclaw_ray.core.errors import RuntimeClosed
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import driver_key
-from openclaw_ray.core.protocol.messages import Bye, DownMessage, Join, Verdict
+from openclaw_ray.core.protocol.messages import Bye, DownMessage, Join, Verdict, Warn
 
-__all__ = ["Client"]
+if TYPE_CHECKING:
+    from openclaw_ray.actors.session_turn import SessionTurn
 
+__all__ = ["Client", "TurnClient"]
+
+_log = logging.getLogger("openclaw_ray")
 _POLL_MARGIN = 10.0
+
+
+class TurnClient:
+    """A runtime as a running turn of it sees it: bound to that session's limits and policy, never the operator's."""
+
+    def __init__(self, turn: SessionTurn) -> None:
+        self.id = turn.spec.activation
+        self.runtime = turn.actor.settings.runtime
+        self.root_key = turn.spec.session_key
+        self.courier = turn.courier
+        self.requester = turn.requester
+
+    def close(self, *, say: bool, timeout: float = 5.0) -> None:
+        """The turn's own courier goes on."""
 
 
 class Client:
@@ -67,7 +87,10 @@ class Client:
 
     def message(self, receiver: str, message: DownMessage) -> None:
         """A downlink message."""
-        self.requester.hear(message)
+        if isinstance(message, Warn):
+            _log.warning("%s", message.text)
+        else:
+            self.requester.hear(message)
 
     def stale(self) -> None:
         """The runtime has given this client up: its lease ran out, or the runtime was started anew."""
@@ -94,12 +117,25 @@ class Client:
                 came = ray.get(hub.poll.remote(self.id, incarnation, cursor, wait), timeout=wait + _POLL_MARGIN)
             except (RayError, ValueError):
                 hub = None
+                if self._over():
+                    return
                 self._closing.wait(0.1)
                 continue
             except Exception:  # Ray is being shut down under us: nothing more can come
-                if not ray.is_initialized() or self._closing.is_set():
+                if self._closing.is_set() or self._over():
                     return
                 raise
             incarnation, packed = came
             if packed:
                 self.courier.arrived(self.id, incarnation, unpack(packed))
+            else:
+                self.courier.poke()
+
+    def _over(self) -> bool:
+        """True if the runtime has ended, or Ray: nothing more comes. A registry that is started again keeps its name."""
+        try:
+            find_actor(self.runtime, "registry")
+        except ValueError:
+            self.requester.fail(RuntimeClosed(self.runtime))
+            return True
+        return False

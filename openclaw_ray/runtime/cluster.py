@@ -84,7 +84,9 @@ def _is_ray_client() -> bool:
 def _session_dir() -> str:
     import ray
 
-    return os.path.realpath(ray._private.worker.global_worker.node.get_session_dir_path())
+    node = ray._private.worker.global_worker.node
+    assert node is not None  # this process has just started it
+    return os.path.realpath(str(node.get_session_dir_path()))
 
 
 def _gcs_address() -> str:

@@ -22,6 +22,8 @@ from openclaw_ray.core.results import Completion, Receipt, Result
 
 __all__ = ["root_map"]
 
+_PATIENCE = 0.05  # seconds
+
 _Happening = tuple[str, Any, Future[Any]]
 
 
@@ -36,6 +38,7 @@ def root_map(
     retries: int,
     ordered: bool,
     on_error: OnError,
+    transcripts: str,
 ) -> Iterator[Result[Any]]:
     """Results of ``agent_id`` over ``items``; nothing starts before the first is asked for.
 
@@ -46,7 +49,7 @@ def root_map(
     """
     # one queued run a slot: an actor that becomes free finds its next run without asking us
     window = MapWindow(items, width, retries=retries, ordered=ordered, ahead=width, on_error=on_error)
-    job = _Job(requester, window, agent_id, run_timeout(timeout, "timeout"), f"map:{map_id}", width)
+    job = _Job(requester, window, agent_id, run_timeout(timeout, "timeout"), f"map:{map_id}", width, transcripts)
     wake = getattr(items, "wake", None)
     if callable(wake):  # a feed: it raises NotYet when it has nothing, and calls back when it has
         wake(job.item_came)
@@ -84,7 +87,14 @@ class _Job:
     """The happenings of one map, taken one after the other by the thread that iterates."""
 
     def __init__(
-        self, requester: Requester, window: MapWindow, agent_id: str, timeout: float | None, lane: str, width: int
+        self,
+        requester: Requester,
+        window: MapWindow,
+        agent_id: str,
+        timeout: float | None,
+        lane: str,
+        width: int,
+        transcripts: str,
     ) -> None:
         self._requester = requester
         self._window = window
@@ -92,6 +102,7 @@ class _Job:
         self._timeout = timeout
         self._lane = lane
         self._width = width
+        self._transcripts = transcripts
         self._happenings: queue.SimpleQueue[_Happening] = queue.SimpleQueue()
         self._unanswered: dict[int, Future[Receipt]] = {}
 
@@ -105,7 +116,9 @@ class _Job:
                     asked.append(ticket)
                 except (InvalidItem, TaskTooLarge) as error:
                     self._window.reject(ticket, error)
-            futures = self._requester.spawn(requests, lane=self._lane, lane_width=self._width)
+            futures = self._requester.spawn(
+                requests, lane=self._lane, lane_width=self._width, transcripts=self._transcripts
+            )
             for ticket, future in zip(asked, futures, strict=True):
                 self._unanswered[ticket.number] = future
                 future.add_done_callback(lambda f, t=ticket: self._happenings.put(("receipt", t, f)))  # type: ignore[misc]
@@ -116,7 +129,11 @@ class _Job:
 
     def wait(self) -> None:
         """Take the next happening, and all that came with it."""
-        self._take(self._happenings.get())
+        try:
+            self._take(self._happenings.get(timeout=_PATIENCE if self._window.starved else None))
+        except queue.Empty:
+            self._window.place_freed()  # children from elsewhere hold all places: try again now and then
+            return
         while not self._happenings.empty():
             self._take(self._happenings.get())
 

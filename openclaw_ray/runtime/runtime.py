@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import os
 import pickle
 import time
 import uuid
@@ -13,12 +15,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
+from openclaw_ray.actors.here import running_turn
 from openclaw_ray.agents._asking import MISSING, accepted, spawn_request
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.core.errors import (
     AskTimeout,
     JoinTimeout,
     PickleRefused,
+    ProtocolRefused,
     RuntimeClosed,
     RuntimeInUse,
     RuntimeNotFound,
@@ -29,7 +33,7 @@ from openclaw_ray.core.keys import main_key, normalise_agent_id, normalise_key
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.core.results import Receipt, Result, StopReport
-from openclaw_ray.runtime.client import Client
+from openclaw_ray.runtime.client import Client, TurnClient
 from openclaw_ray.runtime.root_map import root_map
 from openclaw_ray.runtime.stats import RuntimeStats, memory_of
 from openclaw_ray.runtime.watching import Watching
@@ -50,7 +54,7 @@ class Runtime:
     """A running tree of agent sessions, as one client of it sees it. Made by `start` or `connect`."""
 
     def __init__(
-        self, client: Client, guest: Guest, engine: Engine | None, config: Config, limits: RuntimeLimits, pool_max: int
+        self, client: Client | TurnClient, guest: Guest, engine: Engine | None, config: Config, limits: RuntimeLimits, pool_max: int
     ) -> None:
         self._client = client
         self._guest = guest
@@ -62,6 +66,9 @@ class Runtime:
         self._watching = Watching()
         self._peak = 0
         self._width = max(1, min(2 * _cpus(), pool_max))
+        # before Ray's own, which was registered earlier: a program may end without closing
+        self._pid = os.getpid()
+        atexit.register(self._at_exit)
 
     # ------------------------------------------------------------------ opening
 
@@ -145,6 +152,8 @@ class Runtime:
     def connect(cls, name: str, *, on_client_lost: Literal["stop", "keep"] = "stop") -> Runtime:
         """Join a live runtime from any driver, task or actor of the cluster.
 
+        Inside an agent's turn the runtime is bound to that session: its depth, its caps, its policy.
+
         Raises:
             RuntimeNotFound: there is none of that name; the text lists those there are.
         """
@@ -172,6 +181,9 @@ class Runtime:
         settings = info["settings"]
         agents = ray.get(registry.agents.remote(), timeout=_QUERY_WITHIN)
         limits = settings.limits
+        turn = running_turn(name)
+        if turn is not None:
+            return cls(TurnClient(turn), guest, None, config, limits, settings.pool_max)
         client = Client(
             name,
             _default_agent(config, sorted(agents)),
@@ -191,6 +203,8 @@ class Runtime:
         from openclaw_ray.runtime.starting import register
 
         self._open()
+        if isinstance(self._client, TurnClient):
+            raise ProtocolRefused("register", "agents are the operator's: a session's turn cannot add any")
         bundle = make_bundle(list(agents), app_dir=None if app_dir is None else str(app_dir))
         register(self._registry(), self._config, bundle, {})
         asker = self._client.requester
@@ -253,8 +267,10 @@ class Runtime:
             expects_completion_message=expects_completion_message,
         )
         asker = self._client.requester
-        if requester is not None:
+        if requester is not None and normalise_key(requester) != asker.key:
             key = normalise_key(requester)
+            if isinstance(self._client, TurnClient):
+                raise ProtocolRefused("requester", f"{asker.key} spawns for itself alone, not for {key}")
             asker = Requester(self._client.courier, key, self._client.id, "", key.split(":")[1])
         return accepted(asker.spawn([request])[0].result())
 
@@ -363,7 +379,7 @@ class Runtime:
             timeout: each session's run timeout in seconds; 0 is none, not given is what is configured.
             on_error: ``collect`` (errors are results in place) or ``raise`` (the first one stops the others).
             retries: further runs of an item that failed, timed out or was lost.
-            transcripts: which sessions keep a transcript (only ``all`` is in effect yet).
+            transcripts: which sessions keep a transcript: ``all``, those that ``failed``, or ``none``.
             map_id: names the map, for a later try that takes over what was done (not yet in effect).
             ordered: hand results out in order, or as they come.
 
@@ -377,7 +393,8 @@ class Runtime:
         known = self._query("agents")
         if agent is None or agent not in known:
             raise UnknownAgent(agent_id, tuple(sorted(known)))
-        del transcripts
+        if transcripts not in ("all", "failed", "none"):
+            raise ValueError(f"transcripts is 'all', 'failed' or 'none', not {transcripts!r}")
         return root_map(
             self._client.requester,
             agent,
@@ -388,6 +405,7 @@ class Runtime:
             retries=retries,
             ordered=ordered,
             on_error=OnError(on_error),
+            transcripts=transcripts,
         )
 
     def stop(self, key: str, *, timeout: float | None = None) -> StopReport:
@@ -501,6 +519,7 @@ class Runtime:
         if self._closed:
             return
         self._closed = True
+        atexit.unregister(self._at_exit)
         if self._engine is None:
             self._client.close(say=not force)
         else:
@@ -511,6 +530,12 @@ class Runtime:
             _gone(pids, 2.0)
         self._watching.wait_for_none(1.0)
         self._guest.leave()
+
+    def _at_exit(self) -> None:
+        if os.getpid() != self._pid:
+            return  # a fork of the program, to which nothing of this belongs
+        with contextlib.suppress(Exception):  # whatever can still be wrong now, Ray's own end follows
+            self.close()
 
     def __enter__(self) -> Runtime:
         return self

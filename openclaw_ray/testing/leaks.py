@@ -37,6 +37,7 @@ __all__ = ["ProcessMark", "assert_at_rest", "assert_gone", "find_leaks", "sessio
 _UNENDED = ("queued", "running", "paused")
 _ANSWER_WITHIN = 10.0
 _RAY_WORDS = ("ray::", "/raylet/raylet", "/gcs/gcs_server", "/ray/_private/", "/ray/dashboard/", "/ray/autoscaler/")
+_OUR_WORDS = ("/openclaw_ray/runtime/",)
 
 
 def assert_at_rest(runtime: Runtime, timeout: float = 10.0, *, unheard: int | None = None) -> None:
@@ -207,6 +208,6 @@ def _is_rays(process: psutil.Process) -> bool:
         if "ray::" in command:
             parent = process.parent()
             return parent is not None and "raylet" in parent.name()
-        return any(word in command for word in _RAY_WORDS)
+        return any(word in command for word in (*_RAY_WORDS, *_OUR_WORDS))
     except psutil.Error:
         return True  # it has just ended

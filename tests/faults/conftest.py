@@ -129,14 +129,24 @@ class Driver:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            _, errors = self.process.communicate(timeout=30)
-            raise AssertionError(f"the driver ended with {self.process.returncode}:\n{errors[-4000:]}")
+            assert self.process.stderr is not None
+            errors = self.process.stderr.read()
+            raise AssertionError(f"the driver ended with {self.process.wait(30)}:\n{errors[-4000:]}")
         return line.strip()
+
+    def leave(self) -> int:
+        """Have it end by itself, by the end of its input; gives its exit code."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self.process.wait(timeout=30)
 
     def end(self) -> None:
         """Be sure that it is over."""
         self.process.kill()
-        self.process.communicate(timeout=30)
+        self.process.wait(timeout=30)
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert stream is not None
+            stream.close()
 
 
 @pytest.fixture

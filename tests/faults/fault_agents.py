@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
-import signal
 import subprocess
 import sys
 import time
 
 import openclaw_ray as oc
+from openclaw_ray.core.errors import Cancelled
 
 
 def say(path: str, *words: object) -> None:
@@ -132,11 +132,12 @@ def node(turn: oc.SyncTurn) -> None:
             try:
                 turn.check()
                 time.sleep(0.05)
-            except oc.Cancelled:
+            except Cancelled:
                 continue
     if below:
         for i in range(below[0]):
-            turn.spawn(task="node", agent_id="node", input=(path, f"{name}.{i}", below[1:]))
+            child = f"{name}.{i}"
+            turn.spawn(agent_id="node", label=child, input=(path, child, below[1:]))
         turn.join()
     tool.wait()
 
@@ -156,7 +157,7 @@ def once_or_crash(turn: oc.SyncTurn) -> str:
     path, index = turn.input
     say(path, index)
     if index % 20 == 7:
-        os.kill(os.getpid(), signal.SIGSEGV)
+        ctypes.string_at(0)  # a true one: a SIGSEGV that is only sent is handled by a thread of Ray's, later
     if index % 20 == 13:
         sys.exit(4)
     return f"r{index}"

@@ -55,16 +55,6 @@ def test_announces_and_wakes_pass_over_a_kill_of_the_hub(rt: oc.Runtime, log: Lo
 
 
 def test_the_events_of_a_run_are_seen_over_a_kill_of_the_hub(rt: oc.Runtime, log: Log) -> None:
-    seen: list[str] = []
-
-    def watch() -> None:
-        for event in rt.events():
-            if event.kind == "run":
-                seen.append(f"{event.run_id} {event.state}")
-            if event.session_key == "agent:polite:main" and event.state == "succeeded":
-                return
-
-    del watch
     first = rt.map("count", [(log.path, "before", 0)])[0]
     assert kill(rt, Victim.HUB)
     second = rt.map("count", [(log.path, "after", 0)])[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from pathlib import Path
 
 import psutil
 import pytest
@@ -117,10 +116,3 @@ def test_a_map_in_a_turn_has_the_killed_item_in_its_place(rt: oc.Runtime, log: L
         assert result.error.cause == Cause.PROCESS_DIED
     # what the killed parent left behind ends by itself
     eventually(lambda: not rt.runs(agent="count", state=["queued", "running", "paused"]), 30)
-
-
-def test_logs_of_the_dead_are_kept(rt: oc.Runtime, log: Log) -> None:
-    [result] = rt.map("once_or_crash", [(log.path, 7)])
-    rows = rt.history(result.session_key)
-    assert [row["role"] for row in rows] == []  # its turn never reached the registry: whole messages only
-    assert Path(rt.state_dir).is_dir()

@@ -397,7 +397,7 @@ def follower(turn: oc.SyncTurn) -> str:
     place = turn.input if turn.kind == "task" else turn.state["place"]
     write_line(place, "calls", turn.kind)
     if turn.kind == "task":
-        turn.state["place"] = place
+        turn.state["place"] = str(place)
         for number in range(2):
             turn.spawn(f"child {number}", agent_id="hold", input=place)
         return "first"
@@ -413,7 +413,7 @@ class ClassFollower(oc.Agent):
         place = turn.input if turn.kind == "task" else turn.state["place"]
         write_line(place, "calls", turn.kind)
         if turn.kind == "task":
-            turn.state["place"] = place
+            turn.state["place"] = str(place)
             for number in range(2):
                 await turn.spawn(f"child {number}", agent_id="hold", input=place)
             return "first"

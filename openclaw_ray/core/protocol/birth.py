@@ -52,6 +52,9 @@ class Birth:
             return self._refuse(parent)
         operator = bool(requester.client)
         if admit.route == "ask":
+            if not operator:
+                why = "messages to other sessions are the operator's; a session spawns children"
+                return self._refuse(Receipt("forbidden", error=f"{requester.key} may not ask {admit.session_key}: {why}"))
             return self._admit_message(client, parent, requester, admit)
         agent_id = admit.agent_id if admit.agent_id is not None else requester.agent
         refusal = self._check(requester, parent, operator, admit)
@@ -199,6 +202,7 @@ class Birth:
             label=admit.label,
             input=admit.input,
             index=admit.index,
+            transcripts=admit.transcripts,
             client=client,
             kind=RunKind.MESSAGE if admit.route == "ask" else RunKind.TASK,
             deliver_to=requester.key,
@@ -386,6 +390,7 @@ class Birth:
             session.state_json,
             run.index,
             run.task,
+            run.transcripts,
         )
 
     def completed(self, child: Run, receiver: str) -> Completed:

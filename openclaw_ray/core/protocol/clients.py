@@ -67,6 +67,10 @@ class Clients:
         s.touch(client)
         s.event("session", session_key=root.key, state="joined", root_key=root.key, pid=event.pid)
 
+    def has_left(self, event: Join) -> bool:
+        """Whether a client that is not known was here before: its root is journaled."""
+        return self.s.journal.get("sessions", event.root) is not None
+
     def bye(self, event: Bye) -> None:
         """The client leaves in order (2)."""
         self._leave(event.client, "stopped")

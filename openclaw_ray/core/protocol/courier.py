@@ -85,6 +85,11 @@ class Courier:
         self._admits = deque(x for x in self._admits if x[0].activation != activation)
         return dropped
 
+    def poke(self) -> None:
+        """Send a step even if nothing is to be said: by its answer, or by none, it is known how the registry is."""
+        if self._ack_at is None:
+            self._ack_at = self.clock.mono()
+
     @property
     def pending(self) -> bool:
         """True while something waits for the next step."""
@@ -117,6 +122,10 @@ class Courier:
         self.seq += 1
         self.in_flight = Step(self.client, self.seq, tuple(events), tuple(admits))
         return self.in_flight
+
+    def look(self) -> None:
+        """Send a step although there is nothing to say: one who only waits hears by its answer if he was given up."""
+        self._ack_at = self.clock.mono()
 
     def wait_until(self) -> float | None:
         """When `next_step` may have something without being woken, on the monotonic clock."""

@@ -97,15 +97,13 @@ class Crew:
         s = self.s
         actor = s.actors.pop(actor_id, None)
         self.awaited.discard(actor_id)
-        if actor is None:
-            return
-        s.drop("actors", actor_id)
-        s.clients.pop(actor_id, None)
-        s.drop("clients", actor_id)
-        self.down.close(actor_id)
-        run = s.runs.get(actor.run)
-        if run is not None and run.in_turn and run.actor == actor_id:
-            self._end_of(run, actor, detail)
+        if actor is not None:
+            s.drop("actors", actor_id)
+            s.forget_client(actor_id)
+            self.down.close(actor_id)
+            run = s.runs.get(actor.run)
+            if run is not None and run.in_turn and run.actor == actor_id:
+                self._end_of(run, actor, detail)
         for other in list(s.runs.values()):
             if other.held_by == actor_id:
                 other.held_by = ""
@@ -113,9 +111,6 @@ class Crew:
                 self.ending.retire_if_done(other)
             if other.called_by == actor_id and other.redeliver_at is not None:
                 self.ending.again(other)
-        for mark in list(s.marks.values()):
-            if mark.client == actor_id and mark.done:
-                s.forget_mark(mark.seq)
 
     def _end_of(self, run: Run, actor: Actor, detail: str) -> None:
         """The run that died with its process."""

@@ -28,6 +28,7 @@ from openclaw_ray.core.protocol.messages import (
     Settled,
     Stopped,
     Verdict,
+    Warn,
 )
 from openclaw_ray.core.protocol.records import Actor, Mark, Run, Session
 from openclaw_ray.core.protocol.state import State
@@ -150,7 +151,14 @@ class Ending:
         return mark.reason if mark is not None else ""
 
     def _unclean(self, run: Run, reasons: tuple[str, ...]) -> None:
-        self.s.event("warning", run, text=f"process retired after agent {run.agent!r}: {'; '.join(reasons)}")
+        """Tell the watchers each time, the clients once per agent, who left what behind (PROTOCOL.md 7.6)."""
+        s = self.s
+        text = f"agent {run.agent!r} left its process unclean, which is not used again: {'; '.join(reasons)}"
+        s.event("warning", run, text=text)
+        if run.agent not in s.warned:
+            s.warned.add(run.agent)
+            for client in [c.id for c in s.clients.values() if c.root]:
+                self.down.tell(client, Warn(text))
 
     def _goes_on(self, run: Run, session: Session, event: Settled) -> Verdict | None:
         """Whether a further turn or unsettled children keep the run open (PROTOCOL.md 5.2, 5.3)."""
@@ -558,8 +566,8 @@ class Ending:
         """Nobody will ask for it any more."""
         if not run.held_by:
             return
-        if run.held_by == "pool":
-            self.s.effect(DropValue(run.id))
+        # the pool may have it without a word of that having come here
+        self.s.effect(DropValue(run.id))
         actor = self.s.actors.get(run.held_by)
         run.held_by = ""
         if actor is not None and actor.state == "releasing":

@@ -372,6 +372,7 @@ class Admit:
         requester: session key that hears of the end. ``activation``: that of its running turn, empty for clients.
         agent_id: as asked for; `None` means the requester's own.
         timeout: run timeout in seconds; `None` means the configured one, 0 none.
+        transcripts: ``all``, ``failed`` or ``none``: whether the child keeps a transcript.
         lane: lane of its own (a map's), with ``lane_width``; empty means the rule's.
     """
 
@@ -390,6 +391,7 @@ class Admit:
     lane: str = ""
     lane_width: int = 0
     index: int | None = None
+    transcripts: str = "all"
 
 
 @compact
@@ -559,6 +561,7 @@ class Spec:
     state: bytes | None = None
     index: int | None = None
     task: str = ""
+    transcripts: str = "all"
 
 
 # --------------------------------------------------------------------------- effects

@@ -78,6 +78,7 @@ class Run(Record):
     label: str | None = None
     input: Payload | None = None
     index: int | None = None
+    transcripts: str = "all"
     client: str = ""
     state: RunState = RunState.QUEUED
     pause: PauseReason | None = None

@@ -106,7 +106,7 @@ class Registry:
         if s.recovering:
             return Answer(s.incarnation, step.seq, "recovering"), ()
         if client is None:
-            if not any(isinstance(event, (Hello, Join)) for event in step.events):
+            if not any(self._comes_in(event) for event in step.events):
                 return Answer(s.incarnation, step.seq, "stale"), ()
             client = s.clients[step.client] = Client(step.client)
         if step.seq < client.seq:
@@ -135,6 +135,10 @@ class Registry:
             client.answer = _keep(step.seq, verdicts, receipts)
             s.touch(client)
         return answer, s.commit()
+
+    def _comes_in(self, event: Event) -> bool:
+        """Whether an event may make a process known: not a `Join` that comes again after its client has left."""
+        return isinstance(event, Hello) or (isinstance(event, Join) and not self.clients.has_left(event))
 
     def _repeat(self, client: Client) -> Answer:
         seq, verdicts, receipts = pickle.loads(client.answer)

@@ -82,6 +82,7 @@ class State:
         self.cold_starts = 0
         self.refused = 0
         self.retired_actors: dict[str, int] = {}
+        self.warned: set[str] = set()
         self.effects: list[Effect] = []
         self._timers: list[tuple[float, str]] = []
         self._dirty: dict[tuple[str, str | int], Any] = {}

@@ -51,6 +51,8 @@ class ClientProcess(Talker):
         incarnation, messages = answer
         for message in self.courier.down(self.name, incarnation, messages):
             self.message(self.name, message)
+        if not messages:
+            self.courier.look()
         self.pump()
         self._poll()
 
@@ -91,13 +93,13 @@ class ClientScript(Script):
         super().__init__(process, process.root, process.name, "")
         self.process = process
         self.operations = operations
-        self._until = 0.0
         self._late = False
 
     def begin(self) -> None:
         """Run."""
-        self._until = self.process.world.now + self.process.cluster.setup.patience
-        self.process.after(self.process.cluster.setup.patience, self._impatient)
+        patience = self.process.cluster.setup.patience
+        if patience is not None:
+            self.process.after(patience, self._impatient)
         self.drive(self._program())
 
     def _impatient(self) -> None:
@@ -146,8 +148,8 @@ class ClientScript(Script):
                 need = min(len(children), 1) if until == "first" else len(children)
                 yield from self._wait(lambda: sum(c.end is not None for c in children) >= need)
                 self.family.hand([c for c in children if c.end is not None])
-            case Stop(child, wait):
-                yield from self._stop(child, wait)
+            case Stop(child, wait, key):
+                yield from self._stop(child, wait, key)
             case Ask(agent, plan, patience):
                 yield from self._ask(agent, plan, patience)
             case _:
@@ -162,10 +164,12 @@ class ClientScript(Script):
             else:
                 yield from self._wait(wait)
 
-    def _stop(self, child: int, wait: bool) -> Steps:
+    def _stop(self, child: int, wait: bool, key: str) -> Steps:
         if child >= len(self.spawned):
             return
-        if child < 0:
+        if key:
+            stop = self.family.stop(key=key)
+        elif child < 0:
             stop = self.family.stop(key=self.process.root)
         else:
             stop = self.family.stop(run=self.spawned[child].run)

@@ -34,6 +34,7 @@ class Cluster:
         self.network = Network(self.world, self.setup.habits, schedule.fresh_meddling())
         self.looks = looks
         self.transactions = 0
+        self.pool_deaths = 0
         self.boots = 0
         self.monitor = Monitor(self)
         self.faults = Faults(self, schedule.faults)
@@ -73,6 +74,8 @@ class Cluster:
 
     def _pool(self) -> None:
         self.network.processes["pool"] = PoolProcess(self)
+        if self.registry is not None:
+            self.registry.meet_pool()
 
     def _hub(self) -> None:
         self.boots += 1
@@ -103,6 +106,7 @@ class Cluster:
 
     def pool_died(self) -> None:
         """It is back after a while, empty."""
+        self.pool_deaths += 1
         self.world.after(self._down() + 1.0, self._pool)
 
     def _down(self) -> float:

@@ -158,18 +158,28 @@ class Family:
         from openclaw_ray.testing.simulator.pool import PoolProcess
         from openclaw_ray.testing.simulator.session import SessionProcess
 
-        def came(value: object) -> None:
-            if value is Lost.UNAVAILABLE and completed.actor != "pool":
-                self.host.after(0.1, self._take, child, completed)
-                return
-            self.host.post(Took(completed.run))
-            self._arrived(child, completed)
-
         network = self.host.cluster.network
-        if completed.actor == "pool":
-            network.ask(self.host, "pool", "main", came, PoolProcess.on_value, completed.run)
-        else:
-            network.ask(self.host, completed.actor, "control", came, SessionProcess.on_take, completed.run)
+        where = [completed.actor]
+
+        def ask() -> None:
+            if where[0] == "pool":
+                network.ask(self.host, "pool", "main", came, PoolProcess.on_value, completed.run)
+            else:
+                network.ask(self.host, where[0], "control", came, SessionProcess.on_take, completed.run)
+
+        def came(value: object) -> None:
+            if value is Lost.UNAVAILABLE:
+                self.host.after(0.1, ask)
+            elif (value is None or value is Lost.DIED) and where[0] != "pool":
+                where[0] = "pool"  # it may have been parked there meanwhile
+                ask()
+            else:
+                if value is None and not self.script.over:
+                    self.host.cluster.monitor.value_lost(completed.run, completed.actor)
+                self.host.post(Took(completed.run))
+                self._arrived(child, completed)
+
+        ask()
 
     def _arrived(self, child: Child, completed: Completed) -> None:
         child.taking = False

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from openclaw_ray.core.limits import RuntimeLimits
@@ -29,8 +30,6 @@ from openclaw_ray.testing.simulator.setup import Fault, FaultKind, Schedule, Set
 
 __all__ = ["random_faults", "random_program", "random_schedule", "random_setup"]
 
-_MOST_PLANS = 16
-
 _FAULTS: dict[Weather, tuple[FaultKind, ...]] = {
     Weather.CALM: (),
     Weather.REGISTRY: (FaultKind.REGISTRY, FaultKind.BETWEEN, FaultKind.COMMIT, FaultKind.STALL),
@@ -46,6 +45,8 @@ def random_schedule(seed: int, weather: Weather | str = Weather.CALM) -> Schedul
     choose = Random(f"{weather.value}-{seed}")
     setup = random_setup(choose, weather)
     program = random_program(choose, setup.limits.max_spawn_depth)
+    if program.endless or choose.random() < 0.1:
+        setup = replace(setup, patience=choose.choice((0.3, 3.0, 20.0)))
     return Schedule(
         choose.getrandbits(48), program, setup, random_faults(choose, weather), weather=weather.value
     )
@@ -85,7 +86,6 @@ def random_setup(choose: Random, weather: Weather) -> Setup:
         prewarm=choose.choice((0, 1, 2)),
         habits=habits,
         leased=r() < 0.8 or bad,
-        patience=choose.choice((3.0, 20.0, 60.0)) if stormy else 60.0,
         failing_births=choose.choice((0.0, 0.1)) if bad else 0.0,
         notice=choose.choice((0.012, 0.012, 1.0)) if stormy else 0.012,
     )
@@ -127,6 +127,7 @@ class _Builder:
     def __init__(self, choose: Random, depth_cap: int) -> None:
         self.choose = choose
         self.depth_cap = depth_cap
+        self.most = choose.choice((3, 6, 10, 16))
         self.plans: dict[int, Plan] = {}
 
     # ------------------------------------------------------------------ clients
@@ -147,7 +148,9 @@ class _Builder:
                 if r() < 0.4:
                     ops.append(Join(self.choose.choice(("all", "first"))))
             else:
-                ops.append(Ask("worker", self.plan(0), self.choose.choice((0.5, 60.0))))
+                ops.append(Ask("worker", self.plan(0), self.choose.choice((0.02, 0.5, 60.0))))
+                if r() < 0.3:
+                    ops.append(Stop(wait=r() < 0.5, key="agent:worker:main"))
         return tuple(ops)
 
     # ------------------------------------------------------------------ plans
@@ -161,7 +164,7 @@ class _Builder:
         self.plans[number] = Plan()
         r = self.choose.random
         dice = r()
-        if depth >= self.depth_cap or len(self.plans) >= _MOST_PLANS or dice < 0.3:
+        if depth >= self.depth_cap or len(self.plans) >= self.most or dice < 0.3:
             self.plans[number] = self._leaf()
         else:
             self.plans[number] = self._parent(depth)

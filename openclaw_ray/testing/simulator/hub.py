@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HubProcess", "Transcripts"]
 
-_LOOK = 1.0
-"""Seconds between two looks at leases."""
-
-
 class Transcripts:
     """What is on disk: rows by session, appended once by (activation, seq) or key, none of a lower activation."""
 
@@ -65,7 +61,6 @@ class HubProcess(Process):
         self.state = HubState()
         self._parked: dict[str, tuple[Later, int, int]] = {}
         self._last_row = 0
-        self.after(_LOOK, self._look)
 
     def begin(self) -> None:
         """Tell the registry that this is a new hub, unless it is the first."""
@@ -74,7 +69,7 @@ class HubProcess(Process):
         if self.boot > 1:
             self.cluster.network.tell(self, "registry", "main", RegistryProcess.on_hub_is_new, self.boot)
 
-    def on_push(self, incarnation: int, batch: HubBatch, expects: tuple[str, ...]) -> tuple[int, int]:
+    def on_push(self, incarnation: int, batch: HubBatch) -> tuple[int, int]:
         """A push; the answer names this hub's life and the last row that is on disk now."""
         pushed = self.state.push(incarnation, batch)
         if not pushed.accepted:
@@ -86,8 +81,6 @@ class HubProcess(Process):
             last_row = number
         for session_id, number in batch.begins:
             transcripts.begin(session_id, number)
-        for client in expects:
-            self.state.expect(client, self.world.now)
         for client in pushed.clients:
             self._wake(client)
         return self.boot, last_row
@@ -108,10 +101,6 @@ class HubProcess(Process):
         self.after(self.cluster.setup.limits.client_lease_seconds / 3, self._end_poll, client, later)
         return later
 
-    def on_forget(self, client: str) -> None:
-        """The registry has done with a client."""
-        self.state.forget(client)
-
     def _wake(self, client: str) -> None:
         parked = self._parked.pop(client, None)
         if parked is None:
@@ -125,12 +114,13 @@ class HubProcess(Process):
             del self._parked[client]
             later.answer((self.state.incarnation, ()))
 
-    def _look(self) -> None:
-        from openclaw_ray.testing.simulator.registry import RegistryProcess
-
-        for client in self.state.silent(self.world.now, self.cluster.setup.limits.client_lease_seconds):
-            self.cluster.network.tell(self, "registry", "main", RegistryProcess.on_client_silent, client)
-        self.after(_LOOK, self._look)
+    def on_silent(self, clients: tuple[str, ...]) -> tuple[str, ...]:
+        """Which of these clients have not polled for their lease; one not heard of yet counts from now on."""
+        now = self.world.now
+        for client in clients:
+            self.state.expect(client, now)
+        silent = self.state.silent(now, self.cluster.setup.limits.client_lease_seconds)
+        return tuple(client for client in silent if client in clients)
 
     def gone(self) -> None:
         """Polls fail; it comes back by itself."""

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["InvariantBroken", "Monitor", "RunView"]
 
+_LATE = 2.0
+"""Seconds after its deadline by which a run is over in calm weather: grace, `die_if`, kill, notice."""
 _RUN = {name: i for i, name in enumerate(Run.FIELDS)}
 _ACTOR = {name: i for i, name in enumerate(Actor.FIELDS)}
 _MARK = {name: i for i, name in enumerate(Mark.FIELDS)}
@@ -49,6 +51,8 @@ class RunView:
     values: tuple[Any, ...]
     born: int
     ended_at: int | None = None
+    granted: float = 0.0
+    """Wall-clock seconds of its first grant, which the start's own word comes after."""
     marks: set[int] = field(default_factory=set)
 
     def __getitem__(self, name: str) -> Any:
@@ -126,6 +130,8 @@ class Monitor:
             self.children.setdefault(view["parent"], []).append(run_id)
         old, state = view.values, values[_RUN["state"]]
         view.values = values
+        if not view.granted and values[_RUN["started"]] is not None:
+            view.granted = values[_RUN["started"]]
         if values[_RUN["mark"]]:
             view.marks.add(values[_RUN["mark"]])
         if view.ended_at is not None:
@@ -135,6 +141,19 @@ class Monitor:
                 self.broken("frozen outcome", f"{run_id} ended as {old[_RUN['outcome']]}, now {values[_RUN['outcome']]}")
         elif state.terminal:
             view.ended_at = self.commits
+            self._in_time(run_id, view)
+
+    def _in_time(self, run_id: str, view: RunView) -> None:
+        """A run times out after its timeout counted from its first start, neither before nor much later."""
+        timeout, started, ended = view["timeout"], view["started"], view["ended"]
+        if started is None or not timeout:
+            return
+        lasted = ended - started
+        granted = ended - view.granted
+        if view.state is RunState.TIMED_OUT and granted < timeout - 1e-3:
+            self.broken("no timeout too early", f"{run_id} was timed out after {granted:.3f} s of {timeout:g}")
+        if self.cluster.schedule.weather == "calm" and lasted > timeout + _LATE:
+            self.broken("timeouts hold", f"{run_id} lasted {lasted:.3f} s, its timeout is {timeout:g}")
 
     # ------------------------------------------------------------------ lineage and marks
 
@@ -267,6 +286,12 @@ class Monitor:
                 "a completion says what the journal says",
                 f"{completed.run}: {completed.completion.result.status} and {view.state}",
             )
+
+    def value_lost(self, run_id: str, holder: str) -> None:
+        """A large value is not where it was said to be."""
+        process = self.cluster.network.find(holder)
+        if process is not None and holder != "pool" and not self.cluster.pool_deaths:
+            self.broken("a value is lost with its process only", f"{run_id}, held by {holder}, which lives")
 
     def mapped(self, receiver: str, items: int, results: Sequence[Result[object]]) -> None:
         """A map has handed out its results."""

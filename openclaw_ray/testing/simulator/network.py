@@ -58,7 +58,7 @@ class Habits:
     """How a network behaves.
 
     Attributes:
-        slow: share of calls that take up to 0.3 s. ``stuck``: share that takes up to 2 s.
+        slow: share of calls that take up to 0.3 s. ``stuck``: share that takes up to 5 s.
         lost_answers: share of answers that are lost.
         hostile: reorder within one sender, receiver and group.
         copies: share of calls that arrive twice.
@@ -155,7 +155,7 @@ class Network:
         r = self.world.random.random
         habits, dice = self.habits, r()
         if dice < habits.stuck:
-            return 2.0 * r()
+            return 5.0 * r()
         if dice < habits.stuck + habits.slow:
             return 0.3 * r()
         return 0.0003 + 0.003 * r()

@@ -74,10 +74,14 @@ class Yield:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Stop a child: the ``child``-th one spawned, -1 for all that is below. ``wait``: until the report is there."""
+    """Stop a child: the ``child``-th one spawned, -1 for all that is below, or a client's: the session ``key``.
 
-    child: int
+    ``wait``: until the report is there.
+    """
+
+    child: int = -1
     wait: bool = False
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +152,11 @@ class Program:
     def size(self) -> int:
         """Number of plans, which is about the number of runs."""
         return len(self.plans)
+
+    @property
+    def endless(self) -> bool:
+        """True if something in it may never end by itself."""
+        return any(isinstance(op, Hang) for plan in self.plans.values() for ops in plan.turns for op in ops)
 
 
 def describe(program: Program) -> str:

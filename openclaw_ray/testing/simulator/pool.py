@@ -42,6 +42,10 @@ class PoolProcess(Process):
         if actor in self.owned:
             self.cluster.session_born(actor)
 
+    def on_owned(self) -> tuple[str, ...]:
+        """Which session processes it owns."""
+        return tuple(sorted(self.owned))
+
     def on_kill(self, actor: str, why: str) -> None:
         """End a session process at once."""
         self.owned.discard(actor)

@@ -40,6 +40,8 @@ __all__ = ["RegistryProcess"]
 
 T = TypeVar("T")
 
+_LEASES_EVERY = 1.0
+"""Seconds between two looks at the leases of clients."""
 _REPORT_WITHIN = 1.0
 """Seconds after which an actor that did not answer `report` is silent."""
 
@@ -60,6 +62,21 @@ class RegistryProcess(Process):
     def begin(self) -> None:
         """Go to work; a separate step, as the first calls need this process to be found."""
         self._tick()
+        self.after(_LEASES_EVERY, self._leases)
+        if self.core.s.incarnation > 1:
+            self.meet_pool()
+
+    def meet_pool(self) -> None:
+        """This registry or that pool is new: hear which actors it owns."""
+        from openclaw_ray.testing.simulator.pool import PoolProcess
+
+        def came(owned: tuple[str, ...] | Lost) -> None:
+            if isinstance(owned, Lost):
+                self.after(0.2, self.meet_pool)
+            else:
+                self._entry(lambda: self.core.pool_met(owned))
+
+        self.cluster.network.ask(self, "pool", "main", came, PoolProcess.on_owned)
 
     # ------------------------------------------------------------------ the registry and its transactions
 
@@ -144,12 +161,6 @@ class RegistryProcess(Process):
     def on_value_held(self, run: str) -> None:
         """The pool has a large value."""
         self._entry(lambda: self.core.value_held(run))
-
-    def on_client_silent(self, client: str) -> None:
-        """The hub has not heard of a client for its lease."""
-        self._entry(lambda: self.core.client_silent(client))
-        if self.alive and client not in self.core.s.clients:
-            self._forget_client(client)
 
     def on_death(self, actor: str, detail: str) -> None:
         """The standing call on an actor has failed."""
@@ -257,7 +268,6 @@ class RegistryProcess(Process):
             return
         self._push_waits = True
         core, batch = self.core, self._pushing
-        expects = tuple(c.id for c in core.s.clients.values() if c.root and c.leased and not c.gone)
 
         def came(answer: tuple[int, int] | Lost) -> None:
             self._push_waits = False
@@ -268,9 +278,7 @@ class RegistryProcess(Process):
                 self._pushed(batch, *answer)
             self._push()
 
-        self.cluster.network.ask(
-            self, "hub", "main", came, HubProcess.on_push, core.s.incarnation, batch, expects
-        )
+        self.cluster.network.ask(self, "hub", "main", came, HubProcess.on_push, core.s.incarnation, batch)
 
     def _pushed(self, batch: HubBatch, boot: int, last_row: int) -> None:
         self._pushing = None
@@ -288,10 +296,19 @@ class RegistryProcess(Process):
 
     on_hub_is_new = hub_is_new
 
-    def _forget_client(self, client: str) -> None:
+    def _leases(self) -> None:
+        """Ask the hub whom it has not heard of for their lease (PROTOCOL.md 2.5)."""
         from openclaw_ray.testing.simulator.hub import HubProcess
 
-        self.cluster.network.tell(self, "hub", "main", HubProcess.on_forget, client)
+        self.after(_LEASES_EVERY, self._leases)
+
+        def came(silent: tuple[str, ...] | Lost) -> None:
+            for client in () if isinstance(silent, Lost) else silent:
+                self._entry(lambda c=client: self.core.client_silent(c))  # type: ignore[misc]
+
+        leased = tuple(c.id for c in self.core.s.clients.values() if c.root and c.leased and not c.gone)
+        if leased:
+            self.cluster.network.ask(self, "hub", "main", came, HubProcess.on_silent, leased)
 
     # ------------------------------------------------------------------ death
 

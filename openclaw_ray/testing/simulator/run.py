@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openclaw_ray.core.lifecycle import DeliveryState
+from openclaw_ray.core.lifecycle import Cause, DeliveryState, RunState
 from openclaw_ray.testing.simulator.audit import leftovers
 from openclaw_ray.testing.simulator.cluster import Cluster
-from openclaw_ray.testing.simulator.monitor import InvariantBroken
+from openclaw_ray.testing.simulator.monitor import InvariantBroken, RunView
 from openclaw_ray.testing.simulator.plans import describe
+from openclaw_ray.testing.simulator.pool import PoolProcess
 from openclaw_ray.testing.simulator.setup import Schedule
 
 __all__ = ["Outline", "ScheduleBroken", "run_schedule"]
@@ -124,6 +125,15 @@ def _open(cluster: Cluster) -> list[str]:
     out += [f"{m.stop} is not complete" for m in s.marks.values() if not m.done]
     if cluster.journal.after("rows", 0, limit=1):
         out.append("rows are on their way to the hub")
+    out += [
+        f"{name} lives and nobody knows it"
+        for name, process in cluster.network.processes.items()
+        if name.startswith("session-") and process.alive and name not in s.actors
+    ]
+    pool = cluster.network.find("pool")
+    if isinstance(pool, PoolProcess):
+        parked = {run.id for run in s.runs.values() if run.held_by == "pool"}
+        out += [f"the pool keeps the value of {run}" for run in pool.values if run not in parked]
     return out
 
 
@@ -132,15 +142,23 @@ def _last_look(cluster: Cluster) -> None:
     assert core is not None
     monitor = cluster.monitor
     monitor.look(core)
-    dead = {view["session"] for view in monitor.runs.values() if view.state.terminal and view["route"] != "driver"}
+    dead = {view["session"] for view in monitor.runs.values() if _left_pending(view)}
     found = leftovers(core.s, dead)
     if found:
         raise InvariantBroken("nothing is left over", "; ".join(found))
-    _announces(cluster)
+    _announces(cluster, dead)
+    _transcripts(cluster)
 
 
-def _announces(cluster: Cluster) -> None:
-    """Each delivered completion has its row once in the transcripts, each other none."""
+def _left_pending(view: RunView) -> bool:
+    """Whether completions may stay pending for this run's session: its process died, or it may take another message."""
+    outcome = view["outcome"]
+    died = outcome is not None and outcome.error is not None and outcome.error.cause == Cause.PROCESS_DIED
+    return view["route"] == "ask" or (view.state is RunState.FAILED and died)
+
+
+def _announces(cluster: Cluster, dead: set[str]) -> None:
+    """Each delivered completion has its row once in the transcripts, each other none; and none is given up for nothing."""
     rows: dict[str, int] = {}
     for transcript in cluster.transcripts.rows.values():
         for row in transcript:
@@ -153,5 +171,31 @@ def _announces(cluster: Cluster) -> None:
             raise InvariantBroken(
                 "each announce once", f"{run_id} is {view['delivery']}, {count} rows in the transcripts"
             )
+        if view["delivery"] is DeliveryState.PENDING and view["deliver_to"] not in dead:
+            raise InvariantBroken("each announce is delivered", f"{run_id} is pending for {view['deliver_to']!r}")
+        if view["delivery"] is DeliveryState.DISCARDED and not _nobody_to_tell(cluster, run_id):
+            raise InvariantBroken("each announce is delivered", f"{run_id} was discarded, its requester was not stopped")
     if rows:
         raise InvariantBroken("each announce once", f"rows of unknown runs: {rows}")
+
+
+def _nobody_to_tell(cluster: Cluster, run_id: str) -> bool:
+    """Whether a run was stopped, or something above it, or its client has left."""
+    return any(
+        view.state is RunState.CANCELLED or (view["route"] == "driver" and view.state.terminal)
+        for _, view in cluster.monitor.above(run_id)
+    )
+
+
+def _transcripts(cluster: Cluster) -> None:
+    """What a run that succeeded was asked and has said is in its transcript, once, in order."""
+    for run_id, view in cluster.monitor.runs.items():
+        if view["route"] == "driver":
+            continue
+        rows = cluster.transcripts.rows.get(view["session_id"], [])
+        own = [(row.activation, row.seq) for row in rows if row.key is None]
+        if own != sorted(set(own)):
+            raise InvariantBroken("a transcript is in order", f"{view['session_id']}: {own}")
+        said = view["outcome"].text if view["outcome"] is not None else None
+        if view.state is RunState.SUCCEEDED and said is not None and sum(row.text == said for row in rows) != 1:
+            raise InvariantBroken("the outcome's rows are kept", f"{run_id} said {said!r}, in {rows}")

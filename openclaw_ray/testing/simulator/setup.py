@@ -94,7 +94,7 @@ class Setup:
         prewarm: actors created before the clients come.
         habits: of the network.
         leased: whether clients have a lease.
-        patience: seconds after which a client stops what is left and leaves.
+        patience: seconds after which a client stops what is left and leaves; `None`: it waits for ever.
         failing_births: share of session processes that cannot be created, while faults last.
         notice: most seconds from a death to its notice.
     """
@@ -105,7 +105,7 @@ class Setup:
     prewarm: int = 2
     habits: Habits = field(default_factory=Habits)
     leased: bool = True
-    patience: float = 60.0
+    patience: float | None = None
     failing_births: float = 0.0
     notice: float = 0.012
 

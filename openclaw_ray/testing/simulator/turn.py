@@ -163,7 +163,7 @@ class ScriptedTurn(Script):
                 self.process.post(MapDone(self.spec.activation, f"{self.spec.activation}:map", "mapped"))
             case Yield():
                 raise _Yielded
-            case Stop(child, wait):
+            case Stop(child, wait, _):
                 yield from self._stop(child, wait)
             case Say(text):
                 self.append("assistant", text)

@@ -1,0 +1,139 @@
+"""However a driver ends, nothing of its runtime is alive two seconds later: no actor, no session, no tool's child."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+from conftest import HERE, Driver
+
+import openclaw_ray as oc
+from openclaw_ray.core.errors import RuntimeClosed
+from openclaw_ray.testing.eventually import eventually
+from openclaw_ray.testing.leaks import assert_gone
+
+pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, method="signal")]
+
+WITHIN = 2.0
+RAYS_OWN = re.compile(r"/raylet/raylet|/gcs/gcs_server|/ray/_private/|/ray/dashboard/|/ray/autoscaler/|ray::\w*Agent")
+
+
+def _ours(driver: Driver) -> list[str]:
+    """What a driver has left alive, Ray's own processes excepted."""
+    return [line for line in driver.mark.alive() if not RAYS_OWN.search(line)]
+
+
+def _wait_until_nothing_is_left(driver: Driver, since: float) -> float:
+    """Seconds that it took."""
+    eventually(lambda: not _ours(driver), 20, what="nothing left", every=0.01)
+    return time.monotonic() - since
+
+
+def test_sigkill_with_an_embedded_ray(drivers: Callable[..., Driver], tmp_path: Path) -> None:
+    driver = drivers(str(HERE / "any_driver.py"), "wait", str(tmp_path / "log"))
+    assert driver.line().startswith("ready")
+    assert len([line for line in _ours(driver) if "sleep 300" in line]) == 9
+    driver.process.kill()
+    assert _wait_until_nothing_is_left(driver, time.monotonic()) < WITHIN
+    # Ray's own go with the driver, too; its agents are late
+    eventually(lambda: not driver.mark.alive(), 60, every=0.1, what="no process of Ray's left")
+
+
+def test_sigkill_on_a_hosts_ray(drivers: Callable[..., Driver], ray_here: str, tmp_path: Path) -> None:
+    driver = drivers(str(HERE / "any_driver.py"), "wait", str(tmp_path / "log"), RAY_ADDRESS=ray_here)
+    name = driver.line().split()[1]
+    words = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
+    groups = [int(word[2]) for word in words]
+    before = [p for pid in groups for p in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]]
+    assert len(before) == 3 * 4
+    driver.process.kill()
+    since = time.monotonic()
+    eventually(lambda: not [p for p in before if p.is_running() and p.status() != "zombie"], 20, every=0.01)
+    assert time.monotonic() - since < WITHIN
+    assert_gone(name, timeout=WITHIN)
+
+
+@pytest.mark.parametrize(
+    ("way", "code"), [("exception", 1), ("exit", 5), ("unclosed", 3), ("ctrl-c", 130), ("close", 0)]
+)
+def test_an_end_in_python(drivers: Callable[..., Driver], tmp_path: Path, way: str, code: int) -> None:
+    driver = drivers(str(HERE / "any_driver.py"), "wait" if way == "ctrl-c" else way, str(tmp_path / "log"))
+    assert driver.line().startswith("ready")
+    if way == "ctrl-c":
+        driver.process.send_signal(signal.SIGINT)
+    ended = driver.process.wait(timeout=30)
+    assert ended in ({code, -signal.SIGINT} if way == "ctrl-c" else {code})
+    assert _wait_until_nothing_is_left(driver, time.monotonic()) < WITHIN
+    eventually(lambda: not driver.mark.alive(), 60, every=0.1, what="no process of Ray's left")
+
+
+@pytest.fixture(scope="module")
+def config() -> dict[str, object]:
+    return {"clientLeaseSeconds": 3}
+
+
+def test_a_killed_client_has_its_root_stopped_after_its_lease(
+    rt: oc.Runtime, ray_here: str, drivers: Callable[..., Driver], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    mine = rt.spawn(agent_id="polite", input=(str(tmp_path / "mine"), "mine"))
+    client = drivers(str(HERE / "leased_client.py"), rt.name, str(log), RAY_ADDRESS=ray_here)
+    root = client.line()
+    other = drivers(str(HERE / "leased_client.py"), rt.name, str(tmp_path / "other"), RAY_ADDRESS=ray_here)
+    others_root = other.line()
+    assert len(rt.runs(root=root, state="running")) == 2
+    client.process.kill()
+    since = time.monotonic()
+    eventually(lambda: not rt.runs(root=root, state=["queued", "running", "paused"]), 20, every=0.05)
+    assert time.monotonic() - since < 3 + 2
+    ends = {row["error"]["cause"] for row in rt.runs(root=root) if row["agentId"] == "polite"}
+    assert ends == {"client_gone"}
+    # nobody else noticed
+    assert len(rt.runs(root=others_root, state="running")) == 2
+    assert rt.runs(session=mine.session_key)[0]["state"] == "running"
+    assert other.leave() == 0
+    eventually(lambda: not rt.runs(root=others_root, state=["queued", "running", "paused"]), 10)
+    rt.stop(mine.session_key, timeout=10)
+
+
+def test_a_client_hears_that_its_runtime_has_ended(
+    ray_here: str, drivers: Callable[..., Driver], tmp_path: Path
+) -> None:
+    log = str(tmp_path / "log")
+    owner = drivers(str(HERE / "any_driver.py"), "wait", log, RAY_ADDRESS=ray_here)
+    name = owner.line().split()[1]
+    with oc.Runtime.connect(name) as client:
+        receipt = client.spawn(agent_id="polite", input=(log, "p"))
+        owner.process.kill()
+        with pytest.raises(RuntimeClosed):
+            client.result(receipt, timeout=20)
+
+
+def test_a_client_that_is_only_slow_keeps_its_root(
+    rt: oc.Runtime, ray_here: str, drivers: Callable[..., Driver], tmp_path: Path
+) -> None:
+    client = drivers(str(HERE / "leased_client.py"), rt.name, str(tmp_path / "log"), RAY_ADDRESS=ray_here)
+    root = client.line()
+    client.process.send_signal(signal.SIGSTOP)
+    with pytest.raises(AssertionError):
+        eventually(lambda: not rt.runs(root=root, state="running"), 1.5, every=0.1)
+    client.process.send_signal(signal.SIGCONT)
+    with pytest.raises(AssertionError):
+        eventually(lambda: not rt.runs(root=root, state="running"), 4, every=0.1)
+    assert client.leave() == 0
+    eventually(lambda: not rt.runs(root=root, state="running"), 10)
+
+
+def test_the_command_line_killed_in_a_map_leaves_nothing(drivers: Callable[..., Driver], tmp_path: Path) -> None:
+    driver = drivers("-m", "openclaw_ray.cli.main", "map", "--exec", "sleep 301; echo {}", "--shell", "-")
+    assert driver.process.stdin is not None
+    driver.process.stdin.write("\n".join(map(str, range(50))) + "\n")
+    driver.process.stdin.close()
+    eventually(lambda: [line for line in driver.mark.alive() if "sleep 301" in line], 60, every=0.1)
+    driver.process.kill()
+    assert _wait_until_nothing_is_left(driver, time.monotonic()) < WITHIN
