@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from openclaw_ray.actors.asking import ask
 from openclaw_ray.agents.bundle import LoadedBundle, load_bundle
 
 if TYPE_CHECKING:
@@ -43,9 +44,15 @@ class Code:
     def _loaded(self, bundle: str) -> LoadedBundle:
         loaded = self._bundles.get(bundle)
         if loaded is None:
-            import ray
+            # in a list, so that a large bundle comes by reference out of the object store; the object ends with
+            # the registry process that put it, and the next one puts it anew
+            paths: tuple[str, ...] = ()
 
-            # in a list, so that a large bundle comes by reference out of the object store
-            [ref], paths = ray.get(self._courier.registry.bundle.remote(bundle), timeout=_FETCH_WITHIN)
-            loaded = self._bundles[bundle] = load_bundle(ray.get(ref, timeout=_FETCH_WITHIN), paths)
+            def reference() -> Any:
+                nonlocal paths
+                [ref], paths = ask(lambda: self._courier.registry.bundle.remote(bundle), _FETCH_WITHIN)
+                return ref
+
+            data = ask(reference, _FETCH_WITHIN)
+            loaded = self._bundles[bundle] = load_bundle(data, paths)
         return loaded

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError
 
+from openclaw_ray.actors.asking import AGAIN_AFTER, later
 from openclaw_ray.actors.names import find_actor
 from openclaw_ray.core.protocol.records import Actor
 
@@ -26,8 +27,6 @@ __all__ = ["CrewWatch"]
 
 REPORT_WITHIN = 2.0
 """Seconds that an actor has for a report before it counts as silent."""
-STAND_AGAIN = 0.1
-"""Seconds before what did not get through is tried again."""
 
 
 class CrewWatch:
@@ -77,9 +76,7 @@ class CrewWatch:
         def fell(call: Future[Any]) -> None:
             error = call.exception()
             if isinstance(error, ActorUnavailableError):
-                again = threading.Timer(STAND_AGAIN, stand)
-                again.daemon = True
-                again.start()
+                later(stand)
             else:
                 self._notices.put((actor_id, _reason(error)))
 
@@ -94,7 +91,7 @@ class CrewWatch:
             self._handles.pop(actor_id, None)
             self._standing.discard(actor_id)
             while not self.registry.enter(lambda core, a=actor_id, r=reason: core.died(a, r)):  # type: ignore[misc]
-                time.sleep(STAND_AGAIN)  # the journal refuses: nothing else can be done before that
+                time.sleep(AGAIN_AFTER)  # the journal refuses: nothing else can be done before that
             self.registry.pool.call("kill", actor_id)  # the pool lets go of it, whatever ended it
 
     def ask(self, actor_id: str) -> None:
@@ -107,6 +104,9 @@ class CrewWatch:
         def came(call: Future[Any]) -> None:
             if answered.is_set():
                 return
+            if isinstance(call.exception(), ActorUnavailableError):
+                later(ask)
+                return
             answered.set()
             timer.cancel()
             if call.exception() is None:
@@ -114,12 +114,17 @@ class CrewWatch:
 
         def late() -> None:
             if not answered.is_set():
+                answered.set()
                 self.registry.enter(lambda core: core.silent(actor_id))
+
+        def ask() -> None:
+            if not answered.is_set():
+                handle.report.remote().future().add_done_callback(came)
 
         timer = threading.Timer(REPORT_WITHIN, late)
         timer.daemon = True
         timer.start()
-        handle.report.remote().future().add_done_callback(came)
+        ask()
 
     def _pass_on(self, report: Any) -> None:
         # Ray's callback thread must not enter the core: a commit there would hold up its other callbacks

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import ray
-from ray.exceptions import RayActorError, RayError
+from ray.exceptions import ActorUnavailableError, RayActorError, RayError
 
-from openclaw_ray.actors.names import NAMESPACE, actor_name, find_actor
+from openclaw_ray.actors.asking import Line
+from openclaw_ray.actors.names import NAMESPACE, actor_name
 from openclaw_ray.actors.raylet_watch import end_with_raylet
 
 __all__ = ["POOL_GROUPS", "Pool", "SessionSettings"]
@@ -47,6 +48,8 @@ class Pool:
         end_with_raylet()
         self._actors: dict[str, Any] = {}
         self._growing: dict[Any, tuple[str, float, dict[str, Any]]] = {}
+        self._taking: dict[Any, str] = {}
+        self._registry = Line(settings.runtime, "registry")
         self._values: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._work = threading.Event()
@@ -93,12 +96,8 @@ class Pool:
         ref = handle.take.remote(run)
         with self._lock:
             self._values[run] = ref
-
-        def came(taken: Any) -> None:
-            del taken
-            find_actor(self.settings.runtime, "registry").value_held.remote(run)
-
-        ref.future().add_done_callback(came)
+            self._taking[ref] = run
+        self._work.set()
 
     def value(self, run: str) -> list[Any]:
         """The reference of a held value, for its requester; in a list, so that nothing is read here.
@@ -136,25 +135,39 @@ class Pool:
         while True:
             self._work.wait()
             with self._lock:
-                refs = list(self._growing)
+                refs = [*self._growing, *self._taking]
                 if not refs:
                     self._work.clear()
                     continue
             done, pending = ray.wait(refs, num_returns=1, timeout=1.0)
             for ref in done:
                 with self._lock:
-                    actor_id, _, _ = self._growing.pop(ref)
-                try:
-                    ray.get(ref)
-                except RayError as error:
-                    self._failed(actor_id, _cause(error), never=False)
+                    run = self._taking.pop(ref, None)
+                    grown = self._growing.pop(ref, None)
+                if run is not None:
+                    # it is here, or was lost with its process, of which the registry hears by itself (3)
+                    self._registry.call("value_held", run)
+                elif grown is not None:
+                    self._grown(ref, grown)
             for ref in pending:
                 self._look(ref)
+
+    def _grown(self, ref: Any, growth: tuple[str, float, dict[str, Any]]) -> None:
+        actor_id = growth[0]
+        try:
+            ray.get(ref)
+        except ActorUnavailableError:  # nothing is known of it yet
+            with self._lock:
+                handle = self._actors.get(actor_id)
+                if handle is not None:
+                    self._growing[handle.__ray_ready__.remote()] = growth
+        except RayError as error:
+            self._failed(actor_id, _cause(error), never=False)
 
     def _look(self, ref: Any) -> None:
         """Whether what is pending can ever be placed (2)."""
         with self._lock:
-            actor_id, since, resources = self._growing[ref]
+            actor_id, since, resources = self._growing.get(ref, ("", 0.0, {}))
         if not resources or time.monotonic() - since < _NEVER_AFTER:
             return
         has = ray.cluster_resources()  # type: ignore[no-untyped-call]
@@ -169,10 +182,7 @@ class Pool:
     def _failed(self, actor_id: str, why: str, *, never: bool) -> None:
         with self._lock:
             self._actors.pop(actor_id, None)
-        try:
-            find_actor(self.settings.runtime, "registry").growth_failed.remote(actor_id, why, never)
-        except ValueError:
-            pass  # the registry is away; it gives the actor up by itself when no Hello comes
+        self._registry.call("growth_failed", actor_id, why, never)
 
 
 def _options(resources: dict[str, Any]) -> dict[str, Any]:

@@ -8,13 +8,14 @@
 
 from __future__ import annotations
 
-import threading
+import contextlib
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import ray
-from ray.exceptions import RayActorError, RayError
+from ray.exceptions import RayError
 
+from openclaw_ray.actors.asking import AGAIN_AFTER, Line
 from openclaw_ray.actors.names import find_actor
 
 if TYPE_CHECKING:
@@ -22,47 +23,22 @@ if TYPE_CHECKING:
 
 __all__ = ["PoolLine"]
 
-_AGAIN_AFTER = 0.1
 _ANSWER_WITHIN = 10.0
 
 
-class PoolLine:
-    """All that a registry process says to the pool."""
+class PoolLine(Line):
+    """All that a registry process says to the pool (1)."""
 
     def __init__(self, registry: RegistryActor) -> None:
+        super().__init__(registry.settings.runtime, "pool")
         self.registry = registry
-        self._pool: Any = None
-
-    def call(self, method: str, *args: Any) -> None:
-        """Have the pool do it, sooner or later (1); never waits."""
-        try:
-            if self._pool is None:
-                self._pool = find_actor(self.registry.settings.runtime, "pool")
-            answer = getattr(self._pool, method).remote(*args)
-        except (RayError, ValueError):
-            self._pool = None
-            self._later(method, *args)
-            return
-
-        def came(answered: Any) -> None:
-            if isinstance(answered.exception(), RayActorError):
-                self._later(method, *args)
-
-        answer.future().add_done_callback(came)
-
-    def _later(self, method: str, *args: Any) -> None:
-        again = threading.Timer(_AGAIN_AFTER, self.call, (method, *args))
-        again.daemon = True
-        again.start()
 
     def stand(self) -> None:
         """Meet each pool, and wait for its end (2); for a thread of its own, for ever."""
         while True:
-            try:
+            with contextlib.suppress(RayError, ValueError):  # it has died, or is being started again
                 pool = find_actor(self.registry.settings.runtime, "pool")
                 owned = tuple(ray.get(pool.owned.remote(), timeout=_ANSWER_WITHIN))
                 if self.registry.enter(lambda core, ids=owned: core.pool_met(ids)):  # type: ignore[misc]
                     ray.get(pool.stand.remote())
-            except (RayError, ValueError):
-                pass  # it has died, or is being started again
-            time.sleep(_AGAIN_AFTER)
+            time.sleep(AGAIN_AFTER)

@@ -15,6 +15,7 @@ import contextlib
 import os
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -29,8 +30,9 @@ from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.registry_views import Views
 from openclaw_ray.actors.wire import pack, pack_spec, unpack
 from openclaw_ray.core.clock import SystemClock
+from openclaw_ray.core.errors import JournalError
 from openclaw_ray.core.limits import RuntimeLimits
-from openclaw_ray.core.protocol.journal import JournalFault
+from openclaw_ray.core.protocol.journal import Journal, JournalFault, MemoryJournal
 from openclaw_ray.core.protocol.messages import (
     Answer,
     Completed,
@@ -87,21 +89,23 @@ class RegistryActor:
         self.lock = threading.RLock()
         self.wake = threading.Event()
         self.arrival = threading.Event()
-        self.journal = SqliteJournal(
-            os.path.join(settings.state_dir, "registry.sqlite"), sync=settings.limits.journal_sync.value
-        )
+        with warnings.catch_warnings():  # Ray's own code for this uses what Ray itself has deprecated
+            warnings.simplefilter("ignore")
+            self._again = bool(ray.get_runtime_context().was_current_actor_reconstructed)
+        self.journal = self._open()
         self._code: dict[str, tuple[Any, tuple[str, ...]]] = {}
         self._broken = False
-        self.core = self._build()
+        self.core = self._first_core()
         self.pool = PoolLine(self)
         self.crew = CrewWatch(self)
         self.hub = HubPush(self)
         self.views = Views(self.journal)
         self._faults = 0
         self._step_times: deque[float] = deque(maxlen=4096)
-        first = (*self.core.open_boot(settings.boot), *self.core.prewarm(settings.prewarm))
-        self.crew.find_again(list(self.core.s.actors.values()))
-        self.perform(first)
+        if not self._broken:
+            first = (*self.core.open_boot(settings.boot), *self.core.prewarm(settings.prewarm))
+            self.crew.find_again(list(self.core.s.actors.values()))
+            self.perform(first)
         threads = {
             "clock": self._clock,
             "hub": self.hub.run,
@@ -112,9 +116,31 @@ class RegistryActor:
         for name, target in threads.items():
             threading.Thread(target=target, name=f"openclaw-{name}", daemon=True).start()
 
-    def _build(self) -> Registry:
+    def _open(self) -> SqliteJournal:
+        """Open the journal; a registry that is started again must not end for good because its disk is full now."""
         s = self.settings
-        return Registry(self.journal, s.limits, self.clock, pool_max=s.pool_max, cpus=s.cpus)
+        while True:
+            try:
+                return SqliteJournal(
+                    os.path.join(s.state_dir, "registry.sqlite"), sync=s.limits.journal_sync.value
+                )
+            except JournalError:
+                if not self._again:
+                    raise
+                time.sleep(_MEND_EVERY)
+
+    def _first_core(self) -> Registry:
+        try:
+            return self._build(self.journal)
+        except JournalFault:
+            if not self._again:
+                raise
+            self._broken = True
+            return self._build(MemoryJournal())  # stands in, unchanged, until it can be mended
+
+    def _build(self, journal: Journal) -> Registry:
+        s = self.settings
+        return Registry(journal, s.limits, self.clock, pool_max=s.pool_max, cpus=s.cpus)
 
     # ------------------------------------------------------------------ entries
 
@@ -172,10 +198,10 @@ class RegistryActor:
         if not self._broken:
             return ()
         handles = {a.id: a.handle for a in self.core.s.actors.values()}
-        anew = self._build()
+        anew = self._build(self.journal)
         for actor in anew.s.actors.values():
             actor.handle = handles.get(actor.id)
-        effects = anew.tick()
+        effects = (*anew.open_boot(self.settings.boot), *anew.tick())
         self.core, self._broken = anew, False
         self.crew.find_again(list(anew.s.actors.values()))
         return effects
@@ -266,7 +292,12 @@ class RegistryActor:
         Raises:
             KeyError: there is no such run.
         """
-        return self._change(lambda core: (core.ended(run_id), ()))
+        with self.lock:
+            effects = self._mend()
+            try:
+                return self.core.ended(run_id)
+            finally:
+                self.perform(effects)
 
     @ray.method(concurrency_group="query")
     def last_event(self) -> int:

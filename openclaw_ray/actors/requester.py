@@ -18,9 +18,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from openclaw_ray.actors.asking import later
 from openclaw_ray.actors.courier_thread import STOPPING, CourierThread
 from openclaw_ray.actors.payload import pack
 from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.core.errors import RuntimeUnavailable
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import mint_child, normalise_agent_id
 from openclaw_ray.core.lifecycle import Cause, ResultStatus
@@ -181,6 +183,8 @@ class Requester:
         return replace(done, result=replace(done.result, value=value))
 
     def _take(self, completed: Completed) -> None:
+        from ray.exceptions import ActorUnavailableError
+
         try:
             if completed.actor == "pool":
                 ref = self.courier.handle("pool").value.remote(completed.run)
@@ -193,6 +197,9 @@ class Requester:
         def came(taken: Future[Any]) -> None:
             done = completed.completion
             error = taken.exception()
+            if isinstance(error, ActorUnavailableError):
+                later(self._take, completed)
+                return
             if error is not None:
                 done = _without_value(done, f"the process that held it is gone: {error}", Cause.VALUE_LOST)
             else:
@@ -316,9 +323,14 @@ class Requester:
         return True
 
     def fail(self, error: Exception) -> None:
-        """Nothing more will come: what programs wait for fails."""
+        """What programs wait for fails: nothing more will come, or nothing came for too long.
+
+        In the second case a driver may ask again: the ends that come later are kept for it. (A turn is over with it.)
+        """
         with self._lock:
             waiting: list[Future[Any]] = [*self._ends.values(), *self._stops.values()]
+            if isinstance(error, RuntimeUnavailable) and not self.activation:
+                self._ends = {run: end if end.done() else Future() for run, end in self._ends.items()}
         for future in waiting:
             if not future.done():
                 future.set_exception(error)

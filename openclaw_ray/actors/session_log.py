@@ -40,11 +40,14 @@ class SessionLog:
         """A turn begins (1)."""
         if self._own is None:
             self._own = os.dup(2)
+        if self._fd < 0:
             self._open()
 
     def end(self, session_id: str) -> None:
         """The turn has ended: what it wrote is the session's (2)."""
         _flush()
+        if self._fd < 0:
+            return
         if os.fstat(self._fd).st_size == 0:
             return
         log = log_path(self._state_dir, session_id)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -79,10 +80,11 @@ class SessionTurn:
         spec, actor = self.spec, self.actor
         began = time.monotonic()
         self.courier.alarm("started", STARTED_AFTER, lambda: self._started(began))
-        actor.log.begin()
-        try:
-            ended = self._program(began)
-        finally:
+        # a log that cannot be written (full disk) costs the log, not the turn
+        with contextlib.suppress(OSError):
+            actor.log.begin()
+        ended = self._program(began)
+        with contextlib.suppress(OSError):
             actor.log.end(spec.session_id)
         self.courier.cancel_alarm("started")
         self.courier.cancel_alarm("progress")

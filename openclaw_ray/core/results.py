@@ -5,7 +5,7 @@ Their JSON form (``to_json``) has OpenClaw's camelCase names.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from openclaw_ray.core.compact import compact
@@ -44,19 +44,27 @@ class Usage:
     partial: bool = False
 
     def plus(self, other: Usage) -> Usage:
-        """The sum; a value unknown on one side keeps the known one and marks the sum partial."""
+        """The sum of two reports of one run: what one side did not say is as the other side has it."""
 
         def add(a: Any, b: Any) -> Any:
             return a if b is None else b if a is None else a + b
 
-        known = [x for x in (self, other) if not x.unknown]
-        mixed = len(known) == 1
         return Usage(
             add(self.input_tokens, other.input_tokens),
             add(self.output_tokens, other.output_tokens),
             add(self.cost, other.cost),
-            self.partial or other.partial or mixed,
+            self.partial or other.partial,
         )
+
+    def with_part(self, part: Usage) -> Usage:
+        """This sum over a subtree with one more part of it; one that reported nothing makes it partial."""
+        if part.unknown:
+            return self if self.partial else replace(self, partial=True)
+        return self.plus(part)
+
+    def with_below(self, below: Usage) -> Usage:
+        """This run's own usage with the sum over what is below it, which is ``Usage()`` where nothing is."""
+        return self if below == Usage() else below.with_part(self)
 
     @property
     def unknown(self) -> bool:

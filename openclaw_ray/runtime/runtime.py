@@ -26,6 +26,7 @@ from openclaw_ray.core.errors import (
     RuntimeClosed,
     RuntimeInUse,
     RuntimeNotFound,
+    RuntimeUnavailable,
     UnknownAgent,
 )
 from openclaw_ray.core.events import Event
@@ -169,17 +170,15 @@ class Runtime:
 
     @classmethod
     def _connect(cls, name: str, config: Config, guest: Guest, on_lost: str) -> Runtime:
-        import ray
-
+        from openclaw_ray.actors.asking import ask
         from openclaw_ray.actors.names import find_actor, runtimes_alive
 
         try:
             registry = find_actor(name, "registry")
         except ValueError:
             raise RuntimeNotFound(name, runtimes_alive()) from None
-        info = ray.get(registry.info.remote(), timeout=_QUERY_WITHIN)
-        settings = info["settings"]
-        agents = ray.get(registry.agents.remote(), timeout=_QUERY_WITHIN)
+        settings = ask(registry.info.remote, _QUERY_WITHIN)["settings"]
+        agents = ask(registry.agents.remote, _QUERY_WITHIN)
         limits = settings.limits
         turn = running_turn(name)
         if turn is not None:
@@ -440,8 +439,7 @@ class Runtime:
         Raises:
             KeyError: there is no such session.
         """
-        import ray
-
+        from openclaw_ray.actors.asking import ask
         from openclaw_ray.actors.names import find_actor
 
         key = normalise_key(key)
@@ -449,8 +447,8 @@ class Runtime:
         if session is None:
             raise KeyError(key)
         hub = find_actor(self.name, "hub")
-        rows: list[Row] = ray.get(
-            hub.history.remote(session["agentId"], session["sessionId"], limit, offset), timeout=_QUERY_WITHIN
+        rows: list[Row] = ask(
+            lambda: hub.history.remote(session["agentId"], session["sessionId"], limit, offset), _QUERY_WITHIN
         )
         return [{"role": r.role, "text": r.text, "at": r.at, **(r.meta or {})} for r in rows]
 
@@ -466,7 +464,9 @@ class Runtime:
             try:
                 with self._watching:
                     events = self._events_after(seq, 1.0)
-            except (RayError, ValueError, RuntimeClosed):
+            except RuntimeClosed:
+                return
+            except (RayError, ValueError):
                 if self._closed or not ray.is_initialized():
                     return
                 time.sleep(0.1)
@@ -558,24 +558,31 @@ class Runtime:
         return self._client.courier.registry
 
     def _query(self, method: str, *args: Any) -> Any:
-        """Ask the registry, also over a restart of it. What the question itself is answered with is raised as it is."""
-        import ray
-        from ray.exceptions import RayError, RayTaskError
+        """Ask the registry, also over a restart of it. What the question itself is answered with is raised as it is.
 
+        Raises:
+            RuntimeClosed: there is no registry any more; one that is started again keeps its name.
+            RuntimeUnavailable: no answer for ``ray.registryTimeoutSeconds``.
+        """
+        from ray.exceptions import ActorDiedError, RayError, RayTaskError
+
+        from openclaw_ray.actors.asking import ask
         from openclaw_ray.actors.names import find_actor
 
         self._open()
-        until = time.monotonic() + _QUERY_WITHIN
-        while True:
-            try:
-                registry = find_actor(self.name, "registry")
-                return ray.get(getattr(registry, method).remote(*args), timeout=_QUERY_WITHIN)
-            except RayTaskError as error:
-                raise error.cause from None
-            except (RayError, ValueError):
-                if time.monotonic() > until or self._closed:
-                    raise
-                time.sleep(0.1)
+        within = self._limits.registry_timeout_seconds
+        try:
+            registry = find_actor(self.name, "registry")
+        except ValueError:
+            raise RuntimeClosed(self.name) from None
+        try:
+            return ask(lambda: getattr(registry, method).remote(*args), within)
+        except RayTaskError as error:
+            raise error.cause from None
+        except ActorDiedError:
+            raise RuntimeClosed(self.name) from None
+        except RayError as error:
+            raise RuntimeUnavailable("registry", within, str(error).splitlines()[0]) from error
 
     def _pids(self) -> list[int]:
         with contextlib.suppress(Exception):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from openclaw_ray.actors.asking import ask
 from openclaw_ray.actors.names import NAMESPACE, actor_name
 from openclaw_ray.config import Config
 from openclaw_ray.core.errors import AgentImportError, PoolTooSmall, RuntimeUnavailable, StateDirError
@@ -177,11 +178,11 @@ def _create(
 
 
 def _wait_until_up(engine: Engine) -> None:
-    import ray
     from ray.exceptions import RayError
 
     try:
-        ray.get([engine.registry.info.remote(), engine.hub.statistics.remote(), engine.pool.ping.remote()], timeout=_START_WITHIN)
+        for method in (engine.registry.info, engine.hub.statistics, engine.pool.ping):
+            ask(method.remote, _START_WITHIN)
     except RayError as error:
         cause = error.__cause__ or error
         if "JournalError" in str(error) or "JournalFault" in str(error) or "StateDir" in str(error):
@@ -196,12 +197,11 @@ def register(registry: Any, config: Config, bundle: Any, known: dict[str, str]) 
         DuplicateAgent: an id is known with other code.
         AgentImportError: the code does not load there, or not in time.
     """
-    import ray
     from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
     from openclaw_ray.core.errors import DuplicateAgent
 
-    there: dict[str, AgentEntry] = ray.get(registry.agents.remote())
+    there: dict[str, AgentEntry] = ask(registry.agents.remote, _START_WITHIN)
     for code in bundle.agents:
         old = there.get(code.id)
         if old is not None and old.hash != code.hash:
@@ -219,13 +219,13 @@ def register(registry: Any, config: Config, bundle: Any, known: dict[str, str]) 
         )
         for code in bundle.agents
     ]
-    ray.get(registry.register.remote(entries, bundle.id, bundle.data, bundle.paths))
+    ask(lambda: registry.register.remote(entries, bundle.id, bundle.data, bundle.paths), _START_WITHIN)
     first = bundle.agents[0]
-    found = ray.get(registry.some_actor.remote(_START_WITHIN), timeout=_START_WITHIN + 5)
+    found = ask(lambda: registry.some_actor.remote(_START_WITHIN), _START_WITHIN + 5)
     if not found:
         raise RuntimeUnavailable("first session process", _START_WITHIN, "no session process came up")
     try:
-        ray.get(found[0].check.remote(bundle.id), timeout=_LOAD_WITHIN)
+        ask(lambda: found[0].check.remote(bundle.id), _LOAD_WITHIN)
     except RayTaskError as error:
         cause = error.cause
         if isinstance(cause, AgentImportError):

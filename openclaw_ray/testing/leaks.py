@@ -204,7 +204,7 @@ def _is_rays(process: psutil.Process) -> bool:
     import psutil
 
     try:
-        command = " ".join(process.cmdline()[:3])
+        command = " ".join(process.cmdline()[:5])
         if "ray::" in command:
             parent = process.parent()
             return parent is not None and "raylet" in parent.name()

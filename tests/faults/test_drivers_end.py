@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import time
@@ -10,10 +11,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import HERE, Driver
+from conftest import HERE, Driver, Log
 
 import openclaw_ray as oc
-from openclaw_ray.core.errors import RuntimeClosed
+from openclaw_ray.core.errors import RuntimeClosed, RuntimeUnavailable
+from openclaw_ray.testing.chaos import Victim, kill
 from openclaw_ray.testing.eventually import eventually
 from openclaw_ray.testing.leaks import assert_gone
 
@@ -74,7 +76,7 @@ def test_an_end_in_python(drivers: Callable[..., Driver], tmp_path: Path, way: s
 
 @pytest.fixture(scope="module")
 def config() -> dict[str, object]:
-    return {"clientLeaseSeconds": 3}
+    return {"clientLeaseSeconds": 3, "registryTimeoutSeconds": 4}
 
 
 def test_a_killed_client_has_its_root_stopped_after_its_lease(
@@ -127,6 +129,24 @@ def test_a_client_that_is_only_slow_keeps_its_root(
         eventually(lambda: not rt.runs(root=root, state="running"), 4, every=0.1)
     assert client.leave() == 0
     eventually(lambda: not rt.runs(root=root, state="running"), 10)
+
+
+def test_a_driver_that_only_waits_hears_of_a_registry_that_hangs_and_may_ask_again(
+    rt: oc.Runtime, tmp_path: Path
+) -> None:
+    log = Log(tmp_path / "log")
+    receipt = rt.spawn(agent_id="polite", input=(log.path, "p"))
+    log.wait_for(1)
+    [registry] = kill(rt, Victim.REGISTRY, signal.SIGSTOP)
+    since = time.monotonic()
+    try:
+        with pytest.raises(RuntimeUnavailable, match="registry"):
+            rt.result(receipt, timeout=30)
+        assert time.monotonic() - since < 3 / 3 + 4 + 2
+    finally:
+        os.kill(registry, signal.SIGCONT)
+    assert rt.stop(receipt.session_key, timeout=20).stopped == 1
+    assert rt.result(receipt, timeout=10).status is oc.ResultStatus.CANCELLED
 
 
 def test_the_command_line_killed_in_a_map_leaves_nothing(drivers: Callable[..., Driver], tmp_path: Path) -> None:

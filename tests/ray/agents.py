@@ -174,6 +174,20 @@ def hold(turn: oc.SyncTurn) -> str:
 
 
 @oc.agent(spawns=False)
+def asked_hold(turn: oc.SyncTurn) -> str:
+    """The same, told the place by a message."""
+    enter(turn.text, turn.run_id)
+    pass_gate(turn, turn.text)
+    return "through"
+
+
+@oc.agent(spawns=False)
+def nap(turn: oc.SyncTurn) -> None:
+    """Takes as long as its input says."""
+    time.sleep(turn.input)
+
+
+@oc.agent(spawns=False)
 async def async_hold(turn: oc.Turn) -> str:
     """The same, awaiting."""
     enter(turn.input, turn.run_id)
@@ -262,8 +276,21 @@ def misfortune(turn: oc.SyncTurn) -> Any:
 
 @oc.agent(spawns=False)
 def end_as_told(turn: oc.SyncTurn) -> str:
-    """Ends in the way that its input names; ``wait`` waits for a stop or deadline."""
-    match turn.input or turn.text:
+    """Ends in the way that its input or text names; ``wait`` waits for a stop or deadline."""
+    return end_as(turn, turn.input or turn.text)
+
+
+@oc.agent(spawns=False)
+def end_together(turn: oc.SyncTurn) -> str:
+    """The same, once the parent has seen all five."""
+    place, kind = turn.input
+    wait_for_files(turn, place, "in-five", 1)
+    return end_as(turn, kind)
+
+
+def end_as(turn: oc.SyncTurn, kind: str) -> str:
+    """The end of that kind."""
+    match kind:
         case "ok":
             return "fine"
         case "raise":
@@ -363,11 +390,21 @@ def holding_tree(turn: oc.SyncTurn) -> None:
     enter(place, turn.run_id)
     for number in range(fan if depth else 0):
         if depth == 1:
-            kind = leaves.pop() if leaves and number == 0 else "hold"
+            kind = leaves.pop() if leaves else "hold"
             turn.spawn("wait", agent_id=kind, input=place)
         else:
             share = leaves if number == 0 else []
             turn.spawn("go on", agent_id="holding_tree", input=(place, depth - 1, fan, share))
+    turn.join()
+
+
+@oc.agent
+def half_done(turn: oc.SyncTurn) -> None:
+    """One child that has ended, one that waits."""
+    place = turn.input
+    turn.join(turn.spawn("quick", agent_id="echo"))
+    turn.spawn("wait", agent_id="hold", input=place)
+    enter(place, turn.run_id)
     turn.join()
 
 
@@ -527,10 +564,10 @@ def five_ends(turn: oc.SyncTurn) -> dict[str, Any]:
     for kind in ("ok", "raise", "timeout", "stop", "kill"):
         turn.spawn(
             kind,
-            agent_id="end_as_told",
-            input=kind,
+            agent_id="end_together",
+            input=(place, kind),
             label=kind,
-            run_timeout_seconds=0.3 if kind == "timeout" else None,
+            run_timeout_seconds=1 if kind == "timeout" else None,
         )
     full = ""
     try:
@@ -542,6 +579,25 @@ def five_ends(turn: oc.SyncTurn) -> dict[str, Any]:
     for number in range(5):
         turn.spawn(f"again {number}", agent_id="echo")
     return {"full": full, "ends": ends, "again": [done.text for done in turn.join()]}
+
+
+@oc.agent
+def abandoning(turn: oc.SyncTurn) -> str:
+    """Five children of which one is a parent that has returned; then one more."""
+    place = turn.input
+    turn.spawn("go", agent_id="no_join", input=place)
+    quick = [turn.spawn(f"quick {number}", agent_id="echo") for number in range(4)]
+    turn.join(quick)
+    for _ in range(4):
+        turn.spawn("quick", agent_id="hold", input=place)
+    try:
+        turn.spawn("one too many", agent_id="echo")
+        answer = "accepted"
+    except SpawnForbidden as error:
+        answer = f"{error.receipt.limit} {error.receipt.value}"
+    (Path(place) / "answer").write_text(answer)
+    turn.join()
+    return answer
 
 
 @oc.agent
@@ -669,7 +725,7 @@ async def marking(turn: oc.Turn) -> dict[str, Any]:
     import contextvars
 
     global MARKER
-    marker = turn.input
+    marker = turn.input["marker"]
     MARKER = marker
     MUTABLE["marker"] = marker
     Holder.marker = marker  # type: ignore[attr-defined]
@@ -706,6 +762,7 @@ def searching(turn: oc.SyncTurn) -> dict[str, Any]:
         "umask": _umask(),
         "path": list(sys.path),
         "context": {var.name: str(value) for var, value in contextvars.copy_context().items()},
+        "modules": sorted(sys.modules),
         "text": turn.text,
         "events": [event.text for event in turn.events],
         "state": turn.state,
@@ -752,6 +809,23 @@ async def leave_task(turn: oc.Turn) -> int:
 async def use_threads(turn: oc.Turn) -> int:
     """Uses the loop's executor: normal, no leak."""
     return await asyncio.to_thread(os.getpid)
+
+
+COUNT = [0]
+
+
+@oc.agent(spawns=False)
+def counting(turn: oc.SyncTurn) -> list[int]:
+    """How often this module's list was counted up."""
+    COUNT[0] += 1
+    return [os.getpid(), COUNT[0]]
+
+
+@oc.agent(spawns=False)
+def grow(turn: oc.SyncTurn) -> int:
+    """Keeps megabytes where nobody will let go of them."""
+    sys.modules["openclaw_ray_test_hoard"] = bytearray(turn.input << 20)  # type: ignore[assignment]
+    return os.getpid()
 
 
 @oc.agent(spawns=False)

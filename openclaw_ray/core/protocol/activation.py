@@ -50,12 +50,13 @@ class Activation:
 
     def start(self, epoch: int, spec: Spec) -> StartAnswer:
         """Accept a start or say why not (1)."""
-        if spec.activation in self._seen:
+        if self.seen(spec.activation):
             return StartAnswer.REPEAT
         if not self.fresh(epoch):
             return StartAnswer.EPOCH
         if self.is_stopped(spec.activation):
             self._remember(self._seen, spec.activation)
+            del self._stopped[spec.activation]
             return StartAnswer.STOPPED
         self._remember(self._seen, spec.activation)
         self.epoch = epoch
@@ -68,6 +69,14 @@ class Activation:
     def fresh(self, epoch: int) -> bool:
         """The epoch fence."""
         return epoch >= self.epoch
+
+    def seen(self, activation: str) -> bool:
+        """Whether a start of it was here before, accepted or not."""
+        return activation in self._seen
+
+    def runs(self, activation: str) -> bool:
+        """Whether its turn is the one that runs here now."""
+        return self.spec is not None and self.spec.activation == activation
 
     def is_stopped(self, activation: str) -> bool:
         """The stopped-set fence."""
@@ -82,11 +91,11 @@ class Activation:
         """
         if reason == "stopped" and mark <= 0:
             return False
-        if self.spec is not None and self.spec.activation == activation:
+        if self.runs(activation):
             if self.stopping is None:
                 self.stopping = reason
             return True
-        if activation not in self._seen:
+        if not self.seen(activation):
             self._remember(self._stopped, activation)
         return False
 
@@ -99,7 +108,7 @@ class Activation:
     def settled(self, event: Settled) -> None:
         """The turn has ended: its outcome waits for the verdict (3)."""
         self.outbox[event.run] = event
-        if self.spec is not None and self.spec.activation == event.activation:
+        if self.runs(event.activation):
             self.spec = None
             self.stopping = None
 
@@ -115,8 +124,9 @@ class Activation:
             self.epoch,
             spec.activation if spec else "",
             spec.run if spec else "",
-            tuple(self.outbox),
+            tuple(event.activation for event in self.outbox.values()),
             tuple(self.held),
+            tuple(self._stopped),
         )
 
     @staticmethod

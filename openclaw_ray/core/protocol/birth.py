@@ -110,7 +110,6 @@ class Birth:
     def _check(self, requester: Session, parent: Run, operator: bool, admit: Admit) -> Refusal | None:
         s = self.s
         own = s.agents.get(requester.agent)
-        stopping = not (operator and parent.route == "driver") and bool(lineage.bound_by_mark(s.runs, parent))
         facts = SpawnFacts(
             requester_key=requester.key,
             requester_agent=requester.agent,
@@ -118,7 +117,7 @@ class Birth:
             active_children=requester.active,
             operator=operator,
             agent_id=admit.agent_id,
-            stopping=stopping,
+            stopping=self._stopping(parent, operator),
         )
         limits = SpawnLimits(
             max_spawn_depth=s.depth_cap,
@@ -126,9 +125,14 @@ class Birth:
             require_agent_id=own.limits.require_agent_id if own else False,
             allow_agents=own.limits.allow_agents if own else None,
             allow_path=own.limits.allow_path if own else "agents.defaults.subagents.allowAgents",
+            require_path=own.limits.require_path if own else "agents.defaults.subagents.requireAgentId",
             configured=s.agent_ids(),
         )
         return check_spawn(facts, limits)
+
+    def _stopping(self, parent: Run, operator: bool) -> bool:
+        """Whether a stop mark lies on the parent or above it; a client's root lives on after a stop (PROTOCOL.md 6.1)."""
+        return not (operator and parent.route == "driver") and bool(lineage.bound_by_mark(self.s.runs, parent))
 
     def _admit_message(self, client: str, parent: Run, requester: Session, admit: Admit) -> Receipt:
         """Route ``ask``: a message to an agent's main session or to an existing top-level one."""
@@ -212,15 +216,23 @@ class Birth:
         )
         s.runs[run.id] = run
         lineage.born(s.runs, run.id, run)
-        requester.active += 1
+        self._reserve(requester)
         s.touch(session)
         s.touch(run)
         s.event("run", run)
+        self._in_line(session, run)
+
+    def _reserve(self, requester: Session) -> None:
+        """The child counts from here on, long before it has a process."""
+        requester.active += 1
+
+    def _in_line(self, session: Session, run: Run) -> None:
+        """The serial lane: one run of a session at a time (PROTOCOL.md 5.6)."""
         if session.run:
             session.waiting.append(run.id)
         else:
             session.run = run.id
-            s.enqueue(run)
+            self.s.enqueue(run)
 
     # ------------------------------------------------------------------ grant
 
@@ -236,9 +248,7 @@ class Birth:
                 idle.setdefault((actor.klass or actor.resources), []).append(actor)
 
         def idle_for(waiting: Waiting) -> list[Actor]:
-            klass = waiting.klass
-            assert isinstance(klass, tuple)
-            return idle.get(klass) or idle.get(klass[3]) or []
+            return self._of_class(idle, waiting)
 
         def rules_allow(waiting: Waiting) -> bool:
             if not s.lanes.free(waiting.lane, waiting.lane_width):
@@ -262,6 +272,12 @@ class Birth:
             bound += 1
             self.start(run, idle_for(pick).pop())
         self._grow(rules_allow, bound)
+
+    def _of_class(self, idle: dict[object, list[Actor]], waiting: Waiting) -> list[Actor]:
+        """Idle actors of the class, else those that have none yet (PROTOCOL.md 7.6)."""
+        klass = waiting.klass
+        assert isinstance(klass, tuple)
+        return idle.get(klass) or idle.get(klass[3]) or []
 
     def _resumed(self, run: Run) -> None:
         run.state = RunState.RUNNING
@@ -305,11 +321,7 @@ class Birth:
         run.granted_at = now
         run.resend_at = now + ASK_AFTER
         s.at(run.resend_at, run)
-        if run.started is None:
-            run.started = s.clock.wall()
-            if run.timeout > 0:
-                run.deadline = now + run.timeout
-                s.at(run.deadline, run)
+        self._start_clock(run, now)
         self._take_slot(run)
         s.count_load(run.root, 1)
         s.started_runs += 1
@@ -317,13 +329,26 @@ class Birth:
             s.warm_starts += 1
         else:
             s.cold_starts += 1
-        run.given = tuple(session.pending)
+        run.given = self._given(session)
         self.down.open(run.activation, actor.id, actor.id)
         s.begin(session)
         for record in (run, session, actor):
             s.touch(record)
         s.event("run", run, warm=warm)
         s.effect(Start(actor.id, actor.epoch, self.spec(run, session)))
+
+    def _start_clock(self, run: Run, now: float) -> None:
+        """The deadline counts from the first start (PROTOCOL.md 5.5)."""
+        if run.started is not None:
+            return
+        run.started = self.s.clock.wall()
+        if run.timeout > 0:
+            run.deadline = now + run.timeout
+            self.s.at(run.deadline, run)
+
+    def _given(self, session: Session) -> tuple[str, ...]:
+        """What the start carries: every pending completion of the session (PROTOCOL.md 3.5)."""
+        return tuple(session.pending)
 
     def tell_bound(self, run: Run) -> None:
         """Parents hold their children's actor handles (PROTOCOL.md 2.4): told once the turn is known to last."""

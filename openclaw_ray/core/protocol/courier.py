@@ -104,7 +104,7 @@ class Courier:
 
     def next_step(self) -> Step | None:
         """The next step to send, `None` while one is in flight or nothing is to be said (1)."""
-        if self.in_flight is not None or self.stale:
+        if not self.idle() or self.stale:
             return None
         due = self._ack_at is not None and self._ack_at <= self.clock.mono()
         if not (self._events or self._admits or due):
@@ -122,6 +122,15 @@ class Courier:
         self.seq += 1
         self.in_flight = Step(self.client, self.seq, tuple(events), tuple(admits))
         return self.in_flight
+
+    def idle(self) -> bool:
+        """True while no step is in flight (1)."""
+        return self.in_flight is None
+
+    @staticmethod
+    def is_final(answer: Answer) -> bool:
+        """False for an answer that means: the same step again (2)."""
+        return answer.word not in ("recovering", "unavailable")
 
     def look(self) -> None:
         """Send a step although there is nothing to say: one who only waits hears by its answer if he was given up."""
@@ -156,7 +165,7 @@ class Courier:
         step = self.in_flight
         if step is None or answer.seq != step.seq:
             return (), [], []
-        if answer.word in ("recovering", "unavailable"):
+        if not self.is_final(answer):
             return None
         if answer.word == "stale":
             self.stale = True

@@ -38,6 +38,8 @@ __all__ = ["ADOPT_WITHIN", "Crew"]
 
 ADOPT_WITHIN = 2.0
 """Seconds that a new registry waits for reports before it serves; the silent stay unknown."""
+STOPPED_AGAIN = 0.2
+"""Seconds after which an actor is asked once more whether it knows of a stop."""
 GROW_WITHIN = 90.0
 """Seconds after which an actor that never said Hello is given up."""
 
@@ -75,9 +77,10 @@ class Crew:
     def growth_failed(self, actor_id: str, why: str, *, never: bool) -> None:
         """An actor could not be created. ``never``: no node can hold it, so runs that need it are refused."""
         s = self.s
-        actor = s.actors.pop(actor_id, None)
-        if actor is None:
-            return
+        actor = s.actors.get(actor_id)
+        if actor is None or actor.state != "growing":
+            return  # it has said Hello since: a word about an earlier try
+        del s.actors[actor_id]
         s.drop("actors", actor_id)
         s.event("warning", text=f"session process not created: {why}"[:1000])
         if not never:
@@ -109,8 +112,13 @@ class Crew:
                 other.held_by = ""
                 s.touch(other)
                 self.ending.retire_if_done(other)
-            if other.called_by == actor_id and other.redeliver_at is not None:
-                self.ending.again(other)
+        self._say_for(actor_id)
+
+    def _say_for(self, actor_id: str) -> None:
+        """What a dead process was to announce, and may not have, is said at once (2)."""
+        for run in list(self.s.runs.values()):
+            if run.called_by == actor_id and run.redeliver_at is not None:
+                self.ending.again(run)
 
     def _end_of(self, run: Run, actor: Actor, detail: str) -> None:
         """The run that died with its process."""
@@ -149,13 +157,25 @@ class Crew:
         run = s.runs.get(event.run)
         if run is None or not self.ending.is_current(run, event.activation):
             return
-        state = RunState.CANCELLED if lineage.bound_by_mark(s.runs, run) else RunState.FAILED
-        if state is RunState.CANCELLED:
-            run.outcome = self.ending.ended_by(run, state)
+        if not self._over_unstarted(run):
+            run.outcome = failed(
+                Cause.START_FAILED, "StartRefused", f"the session process refused the start: {event.why}"
+            )
+            self.ending.leave_actor(run, s.actors.get(run.actor), keep=False)
+            self.ending.finish(run, RunState.FAILED)
+
+    def _over_unstarted(self, run: Run) -> bool:
+        """End a run whose turn has not begun and never will, if a stop or its deadline has reached it."""
+        if lineage.bound_by_mark(self.s.runs, run):
+            state = RunState.CANCELLED
+        elif run.expired:
+            state = RunState.TIMED_OUT
         else:
-            run.outcome = failed(Cause.START_FAILED, "StartRefused", f"the session process refused the start: {event.why}")
-        self.ending.leave_actor(run, s.actors.get(run.actor), keep=state is RunState.CANCELLED)
+            return False
+        run.outcome = self.ending.ended_by(run, state)
+        self.ending.leave_actor(run, self.s.actors.get(run.actor), keep=True)
         self.ending.finish(run, state)
+        return True
 
     def begin_adoption(self) -> None:
         """Ask every actor what it runs (3)."""
@@ -172,9 +192,12 @@ class Crew:
             elif actor.state != "growing":
                 s.effect(ReportAsk(actor.id))
 
-    def pool_met(self, owned: Iterable[str]) -> None:
+    def pool_met(self, owned: Iterable[str], values: Iterable[str] = ()) -> None:
         """What a pool owns, told when this registry or that pool is new: end what nobody knows, ask again for what was
-        to grow (a call to either may have been lost with its caller or its callee)."""
+        to grow, drop the values that nobody will take (a call to either may have been lost with its caller or its callee).
+
+        ``values``: runs whose large values the pool holds.
+        """
         s = self.s
         there = set(owned)
         for actor_id in sorted(there - s.actors.keys()):
@@ -183,6 +206,8 @@ class Crew:
             if actor.state == "growing" and actor.id not in there:
                 actor.born_at = s.clock.mono()
                 s.effect(Grow((actor.id,), actor.resources))
+        for run_id in values:
+            self.ending.value_held(run_id)
 
     def reported(self, report: Report) -> None:
         """What an actor says of itself (3, 4)."""
@@ -200,18 +225,23 @@ class Crew:
             return
         if run is None or not run.in_turn:
             return
-        if report.run == run.id or run.id in report.outbox:
+        if run.activation == report.activation or run.activation in report.outbox:
             run.confirmed = True
             return
-        if lineage.bound_by_mark(s.runs, run):
-            run.outcome = self.ending.ended_by(run, RunState.CANCELLED)
-            s.effect(Stop(actor.id, run.id, run.activation, "stopped", lineage.bound_by_mark(s.runs, run)))
-            self.ending.leave_actor(run, actor, keep=True)
-            self.ending.finish(run, RunState.CANCELLED)
+        if run.activation in report.stopped and self._over_unstarted(run):
             return
-        run.resend_at = s.clock.mono() + ASK_AFTER
-        s.at(run.resend_at, run)
+        if lineage.bound_by_mark(s.runs, run) or run.expired:
+            # its start may still be on the way: it is over only when the actor is known to refuse it
+            self._stop_again(run)
+            self._look_again(run, STOPPED_AGAIN)
+            return
+        self._look_again(run, ASK_AFTER)
         s.effect(Start(actor.id, actor.epoch, self.birth.spec(run, s.sessions[run.session])))
+
+    def _look_again(self, run: Run, after: float) -> None:
+        """Ask its actor once more, unless it speaks before."""
+        run.resend_at = self.s.clock.mono() + after
+        self.s.at(run.resend_at, run)
 
     def _retire_unknown(self, actor: Actor, run: Run | None) -> None:
         actor.kill_why = "it ran what was never journaled"
@@ -228,6 +258,10 @@ class Crew:
         if actor is None:
             return
         actor.kill_why = actor.kill_why or "it did not answer"
+        self.s.touch(actor)
+        run = self.s.runs.get(actor.run)
+        if run is not None and run.in_turn and not run.confirmed:
+            self._look_again(run, ASK_AFTER)
         if actor.state == "idle":
             self.birth.retire_actor(actor, actor.kill_why)
 

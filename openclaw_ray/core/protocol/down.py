@@ -96,10 +96,15 @@ class Down:
         """Send what has gathered to session actors that did not get it in an answer (2, 3)."""
         for receiver in list(self._fresh):
             found = self.s.receivers[receiver]
-            if found.actor and not found.in_flight:
+            if found.actor and self._may_send(found):
                 if found.unacked:
                     self._notify(found)
                 del self._fresh[receiver]
+
+    @staticmethod
+    def _may_send(found: Receiver) -> bool:
+        """One message in flight per receiver (3)."""
+        return not found.in_flight
 
     def due(self, now: float) -> None:
         """Repeat what was not confirmed in time (3); what a lost answer carried to a polling client goes by the hub."""

@@ -51,7 +51,7 @@ def completion_of(s: State, run: Run) -> Completion:
     status = result_status(run.state)
     ended = run.ended if run.ended is not None else s.clock.wall()
     runtime_ms = 0 if run.started is None else max(0, round((ended - run.started) * 1000))
-    usage = run.usage.plus(run.below_usage)
+    usage = run.usage.with_below(run.below_usage)
     partial = None
     if run.state not in (RunState.SUCCEEDED, RunState.FAILED) and run.progress is not None:
         partial = run.progress[0]
@@ -164,7 +164,7 @@ class Ending:
         """Whether a further turn or unsettled children keep the run open (PROTOCOL.md 5.2, 5.3)."""
         s = self.s
         wants = event.yielded or event.follow_up
-        if run.unsettled == 0 and not (wants and self.heard(session, event.yielded)):
+        if self.all_settled(run) and not (wants and self.heard(session, event.yielded)):
             return None
         run.yielded = event.yielded
         self.release_slot(run)
@@ -193,9 +193,9 @@ class Ending:
         if run.state is not RunState.PAUSED or run.actor or run.id in s.queue:
             return
         top_level = session.depth == 0 and run.follow_up and not run.yielded
-        if run.unsettled and not (top_level and self.heard(session, False)):
+        if not self.all_settled(run) and not (top_level and self.heard(session, False)):
             return
-        if (run.yielded or run.follow_up) and self.heard(session, run.yielded):
+        if self.asks_again(run) and self.heard(session, run.yielded):
             run.kind = RunKind.WAKE if run.yielded else RunKind.COMPLETION
             run.state = RunState.QUEUED
             run.pause = None
@@ -204,8 +204,16 @@ class Ending:
             s.event("run", run)
             s.enqueue(run)
             return
-        if run.unsettled == 0:
+        if self.all_settled(run):
             self.finish(run, RunState.SUCCEEDED)
+
+    def all_settled(self, run: Run) -> bool:
+        """Whether the batch is complete: no child is open (PROTOCOL.md 5.2, 5.4)."""
+        return run.unsettled == 0
+
+    def asks_again(self, run: Run) -> bool:
+        """Whether its program wants a further turn; a plain function that returned does not (PROTOCOL.md 5.3)."""
+        return run.yielded or run.follow_up
 
     # ------------------------------------------------------------------ fences
 
@@ -239,11 +247,15 @@ class Ending:
         actor.run = ""
         if not keep:
             actor.kill_why = "not clean after a turn"
-        if run.held_by:
+        if self.holds(run):
             actor.state = "releasing"
         else:
             self.free(actor)
         s.touch(actor)
+
+    def holds(self, run: Run) -> bool:
+        """Whether its large value is still in its process, which so is not free (PROTOCOL.md 4.3)."""
+        return bool(run.held_by)
 
     def free(self, actor: Actor) -> None:
         """An actor that holds nothing any more: idle, or ended if it must not be used again."""
@@ -292,14 +304,14 @@ class Ending:
 
     def _count_above(self, run: Run) -> None:
         s = self.s
-        usage = run.usage.plus(run.below_usage)
+        usage = run.usage.with_below(run.below_usage)
         if run.live_below == 0:
             self._no_longer_active(run)
         for i, above in enumerate(list(lineage.ancestors(s.runs, run))):
             assert isinstance(above, Run)
             above.ended_below += 1
-            if i == 0 and not usage.unknown:
-                above.below_usage = above.below_usage.plus(usage)
+            if i == 0:
+                above.below_usage = above.below_usage.with_part(usage)
             if above.terminal and above.live_below == 0:
                 self._no_longer_active(above)
                 self.retire_if_done(above)
@@ -422,8 +434,8 @@ class Ending:
 
     def _run_above(self, run: Run, target: Session) -> Run | None:
         """The run of ``target`` that ``run`` is below."""
-        above = next((a for a in lineage.ancestors(self.s.runs, run) if isinstance(a, Run) and a.session == target.key), None)
-        return above
+        above = lineage.ancestors(self.s.runs, run)
+        return next((a for a in above if isinstance(a, Run) and a.session == target.key), None)
 
     def _parent_ended(self, run: Run, parent: Run, target: Session) -> None:
         """The run that spawned it is over and will not ask again."""
@@ -434,7 +446,7 @@ class Ending:
         elif parent.state is RunState.SUCCEEDED:
             self.drop_value(run)
             self.mark_delivered(run)
-        elif cause == Cause.PROCESS_DIED:
+        elif cause == Cause.PROCESS_DIED or target.depth == 0:
             target.pending[run.id] = None  # the session may be activated again: it is not gone for good
             self.park_value(run)
         else:  # (d)
@@ -511,24 +523,28 @@ class Ending:
         target = s.sessions.get(run.deliver_to)
         if target is not None:
             target.pending.pop(run.id, None)
-            if run.delivery is DeliveryState.PENDING and run.state is not RunState.CANCELLED:
+            if run.delivery is DeliveryState.PENDING and not self.is_silent(run):
                 done = completion_of(s, run)
                 s.host_row(target, "user", done.text, key=done.key, meta=done.to_json())
         if run.delivery is DeliveryState.PENDING:
-            silent = run.state is RunState.CANCELLED
-            run.delivery = DeliveryState.NOT_REQUIRED if silent else DeliveryState.DELIVERED
+            run.delivery = DeliveryState.NOT_REQUIRED if self.is_silent(run) else DeliveryState.DELIVERED
         run.deliver_to = ""
         run.redeliver_at = None
         s.touch(run)
         self.retire_if_done(run)
 
+    def is_silent(self, run: Run) -> bool:
+        """A stopped run does not announce (DESIGN.md 8)."""
+        return run.state is RunState.CANCELLED
+
     def _discard(self, run: Run) -> None:
-        """Nobody is left to tell."""
+        """Nobody is left to tell, or nobody is to be told: a killed run does not announce."""
         target = self.s.sessions.get(run.deliver_to)
         if target is not None:
             target.pending.pop(run.id, None)
         if run.delivery is DeliveryState.PENDING:
-            run.delivery = DeliveryState.DISCARDED
+            silent = run.state is RunState.CANCELLED
+            run.delivery = DeliveryState.NOT_REQUIRED if silent else DeliveryState.DISCARDED
         run.deliver_to = ""
         self.drop_value(run)
         self.s.touch(run)
@@ -558,7 +574,7 @@ class Ending:
             self.s.touch(actor)
 
     def park_value(self, run: Run) -> None:
-        """Nobody is there to take it now: the pool takes it, so that it does not keep an actor from the runs that wait."""
+        """Nobody is there to take it now: the pool does, so that it does not keep an actor from the runs that wait."""
         if run.held_by and run.held_by != "pool":
             self.s.effect(HoldValue(run.held_by, run.id))
 

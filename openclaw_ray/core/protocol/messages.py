@@ -250,7 +250,7 @@ class Paused:
 @compact
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """The wait is over; the turn asks for a slot, ahead of new starts. ``wait``: which wait of this turn, counted by it."""
+    """The wait is over; the turn asks for a slot, ahead of new starts. ``wait``: its number, counted by the turn."""
 
     run: str
     activation: str
@@ -667,7 +667,8 @@ Effect: TypeAlias = Start | Notify | Stop | DieIf | Kill | Exit | Grow | ReportA
 @compact
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an actor says of itself (PROTOCOL.md 7.5): epoch, the run in its turn, runs in its outbox, held values."""
+    """What an actor says of itself (PROTOCOL.md 7.5): epoch, the activation and run in its turn, the activations whose
+    outcomes are in its outbox, the runs whose values it holds, and the activations whose start it will refuse."""
 
     actor: str
     epoch: int
@@ -675,3 +676,4 @@ class Report:
     run: str = ""
     outbox: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+    stopped: tuple[str, ...] = ()

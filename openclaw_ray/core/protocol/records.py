@@ -196,6 +196,8 @@ class Actor(Record):
     run: str = ""
     activation: str = ""
     activations: int = 0
+    kill_why: str = ""
+    """Why it is not to be used again; empty if it may."""
     # memory alone
     handle: Any = _live()
     born_at: float = _live(0.0)
@@ -203,7 +205,6 @@ class Actor(Record):
     known: bool = _live(False)
     """It has answered to this incarnation of the registry (a Hello, a report, an event)."""
     kill_at: float | None = _live()
-    kill_why: str = _live("")
 
 
 @dataclass(slots=True)

@@ -54,6 +54,7 @@ from openclaw_ray.core.protocol.recovery import restore
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.stopping import Stopping
 from openclaw_ray.core.protocol.turns import Turns
+from openclaw_ray.core.results import Receipt
 
 __all__ = ["Registry"]
 
@@ -101,7 +102,7 @@ class Registry:
         """
         s = self.s
         client = s.clients.get(step.client)
-        if client is not None and client.seq == step.seq and client.answer:
+        if client is not None and self._is_repeat(client, step):
             return self._repeat(client), ()
         if s.recovering:
             return Answer(s.incarnation, step.seq, "recovering"), ()
@@ -111,17 +112,8 @@ class Registry:
             client = s.clients[step.client] = Client(step.client)
         if step.seq < client.seq:
             return Answer(s.incarnation, step.seq, "stale"), ()
-        word = "ok"
-        verdicts: list[Verdict] = []
-        for event in step.events:
-            if isinstance(event, Hello):
-                word = word if self.crew.hello(event) else "stale"
-                self.down.open(step.client, step.client, event.actor)
-                continue
-            verdict = self._apply(step.client, event)
-            if verdict is not None:
-                verdicts.append(verdict)
-        receipts = tuple(self.birth.admit(step.client, admit) for admit in step.admits)
+        word, verdicts = self._take_events(step)
+        receipts = self._take_admits(step)
         self.birth.grant_all()
         down = self.down.ride(step.client)
         self.down.flush()
@@ -139,6 +131,26 @@ class Registry:
     def _comes_in(self, event: Event) -> bool:
         """Whether an event may make a process known: not a `Join` that comes again after its client has left."""
         return isinstance(event, Hello) or (isinstance(event, Join) and not self.clients.has_left(event))
+
+    def _take_events(self, step: Step) -> tuple[str, list[Verdict]]:
+        word = "ok"
+        verdicts: list[Verdict] = []
+        for event in step.events:
+            if isinstance(event, Hello):
+                word = word if self.crew.hello(event) else "stale"
+                self.down.open(step.client, step.client, event.actor)
+                continue
+            verdict = self._apply(step.client, event)
+            if verdict is not None:
+                verdicts.append(verdict)
+        return word, verdicts
+
+    def _take_admits(self, step: Step) -> tuple[Receipt, ...]:
+        return tuple(self.birth.admit(step.client, admit) for admit in step.admits)
+
+    def _is_repeat(self, client: Client, step: Step) -> bool:
+        """The step that was answered last, once more (2)."""
+        return client.seq == step.seq and bool(client.answer)
 
     def _repeat(self, client: Client) -> Answer:
         seq, verdicts, receipts = pickle.loads(client.answer)
@@ -205,9 +217,9 @@ class Registry:
         """The pool could not create an actor."""
         return self._entry(lambda: self.crew.growth_failed(actor, why, never=never))
 
-    def pool_met(self, owned: Iterable[str]) -> tuple[Effect, ...]:
-        """A pool says which actors it owns, when it or this registry is new (PROTOCOL.md 7.3)."""
-        return self._entry(lambda: self.crew.pool_met(owned))
+    def pool_met(self, owned: Iterable[str], values: Iterable[str] = ()) -> tuple[Effect, ...]:
+        """A pool says which actors it owns and whose values it holds, when it or this registry is new (PROTOCOL.md 7.3)."""
+        return self._entry(lambda: self.crew.pool_met(owned, values))
 
     def value_held(self, run: str) -> tuple[Effect, ...]:
         """The pool has taken a large value (PROTOCOL.md 4.3)."""

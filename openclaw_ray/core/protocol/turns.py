@@ -133,9 +133,13 @@ class Turns:
                 self._fence_and_kill(run)
             if run.resend_at is not None and run.resend_at <= now:
                 run.resend_at = None
-                self.s.effect(ReportAsk(run.actor))
+                self._ask(run)
             if run.redeliver_at is not None and run.redeliver_at <= now:
                 self.ending.again(run)
+
+    def _ask(self, run: Run) -> None:
+        """Nothing was heard of it since its grant: does its actor know it? (PROTOCOL.md 3.4)"""
+        self.s.effect(ReportAsk(run.actor))
 
     def _expire(self, run: Run, now: float) -> None:
         run.expired = True
@@ -162,5 +166,6 @@ class Turns:
         actor = self.s.actors.get(run.actor)
         if actor is not None:
             actor.epoch += 1
+            actor.kill_why = actor.kill_why or "did not end within its grace"
             self.s.touch(actor)
             self.s.effect(Kill(actor.id, "did not end within its grace"))

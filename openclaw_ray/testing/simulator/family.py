@@ -54,6 +54,7 @@ class Child:
 class _StopAsked:
     order: int
     run: str
+    key: str
     report: StopReport | None = None
     refused: bool = False
 
@@ -118,9 +119,9 @@ class Family:
         """The receipt of a child."""
         child.receipt = receipt
         self.host.cluster.monitor.answered(child.run, receipt)
-        if not self.activation:
-            # a client has no turn that could end: an accepted child is its own to wait for
-            self.host.cluster.monitor.awaited(self.receiver, child.run, receipt)
+        for stop, asked in self.stops.items():
+            if receipt.accepted and asked.key == self.key and child.order <= asked.order:
+                self.host.cluster.monitor.asked_before(stop, child.run)
         self.script.receipt(child)
 
     # ------------------------------------------------------------------ ends
@@ -142,12 +143,11 @@ class Family:
                     self.script.poke()
 
     def ended(self, completed: Completed) -> None:
-        """A completion came; a second time changes nothing."""
+        """A completion came; each comes here once, whatever the ways it takes."""
+        self.host.cluster.monitor.heard(self.receiver, completed.run)
         child = self.children.get(completed.run)
         if child is None:
             child = self.children[completed.run] = Child(completed.run, 0)
-        if child.end is not None or child.taking:
-            return
         if completed.held and completed.actor:
             child.taking = True
             self._take(child, completed)
@@ -174,7 +174,7 @@ class Family:
                 where[0] = "pool"  # it may have been parked there meanwhile
                 ask()
             else:
-                if value is None and not self.script.over:
+                if value is None and not self.script.over and not completed.completion.fallback:
                     self.host.cluster.monitor.value_lost(completed.run, completed.actor)
                 self.host.post(Took(completed.run))
                 self._arrived(child, completed)
@@ -204,7 +204,7 @@ class Family:
         stop = self.host.world.mint("stop")
         if key == self.key:
             self.drop_unsent()
-        self.stops[stop] = _StopAsked(self._order, run)
+        self.stops[stop] = _StopAsked(self._order, run, key)
         self.host.post(StopAsk(stop, key, run, by))
         return stop
 
@@ -226,11 +226,19 @@ class Family:
             return
         if verdict.word == "marked":
             for child in self.children.values():
-                if (child.run == stop.run) if stop.run else (child.order <= stop.order):
+                if self._meant(stop, child):
                     self._tell_stop(child, verdict.mark)
         else:
             stop.refused = True
             self.script.poke()
+
+    def _meant(self, stop: _StopAsked, child: Child) -> bool:
+        """Whether a stop is of this child, or of all and the child was asked for before it."""
+        if stop.run:
+            return child.run == stop.run
+        if stop.key == self.key:
+            return child.order <= stop.order
+        return child.receipt is not None and child.receipt.session_key == stop.key
 
     def cascade(self, mark: int) -> None:
         """The own turn was stopped: so are the children."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from openclaw_ray.testing.simulator.process import Process
 from openclaw_ray.testing.simulator.setup import Fault, FaultKind
 
 if TYPE_CHECKING:
@@ -76,8 +77,29 @@ class Faults:
                     process.pause(fault.lasts)
             case FaultKind.SESSION | FaultKind.SILENCE:
                 self._strike_one(fault, "session-", silence=fault.kind is FaultKind.SILENCE)
+            case FaultKind.CUT_OFF:
+                self._cut_off(fault)
             case FaultKind.CLIENT | FaultKind.CLIENT_SILENCE:
                 self._strike_one(fault, "client-", silence=fault.kind is FaultKind.CLIENT_SILENCE)
+
+    def _cut_off(self, fault: Fault) -> None:
+        """A process that is taken for dead speaks on for a while: the fences must hold."""
+        registry = self.cluster.registry
+        live = [
+            p for name, p in self.cluster.network.processes.items() if p.alive and name.startswith("session-")
+        ]
+        if not live or registry is None:
+            return
+        process = live[fault.target % len(live)]
+        self.struck += 1
+        process.killable = False
+        self.cluster.world.note(f"{process.name} is declared dead")
+        registry.receive(registry.on_death, process.name, "declared dead")
+        self.cluster.world.after(fault.lasts, self._found, process)
+
+    def _found(self, process: Process) -> None:
+        process.killable = True
+        process.kill("it was declared dead")
 
     def _strike_one(self, fault: Fault, prefix: str, *, silence: bool) -> None:
         live = [p for name, p in self.cluster.network.processes.items() if p.alive and name.startswith(prefix)]

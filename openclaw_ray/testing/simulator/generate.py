@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from openclaw_ray.core.limits import RuntimeLimits
+from openclaw_ray.core.limits import PoolReuse, RuntimeLimits
 from openclaw_ray.testing.simulator.network import Habits
 from openclaw_ray.testing.simulator.plans import (
     Ask,
@@ -23,6 +23,7 @@ from openclaw_ray.testing.simulator.plans import (
     Say,
     Spawn,
     Stop,
+    Use,
     Work,
     Yield,
 )
@@ -33,7 +34,7 @@ __all__ = ["random_faults", "random_program", "random_schedule", "random_setup"]
 _FAULTS: dict[Weather, tuple[FaultKind, ...]] = {
     Weather.CALM: (),
     Weather.REGISTRY: (FaultKind.REGISTRY, FaultKind.BETWEEN, FaultKind.COMMIT, FaultKind.STALL),
-    Weather.ACTORS: (FaultKind.SESSION, FaultKind.SESSION, FaultKind.SILENCE),
+    Weather.ACTORS: (FaultKind.SESSION, FaultKind.SESSION, FaultKind.SILENCE, FaultKind.CUT_OFF),
     Weather.EVERYTHING: tuple(FaultKind),
     Weather.HOSTILE: tuple(FaultKind),
 }
@@ -65,7 +66,7 @@ def random_setup(choose: Random, weather: Weather) -> Setup:
         max_active_sessions=choose.choice((None, None, None, 1, 2)),
         pool_max=None,
         pool_prewarm=0,
-        pool_reuse=choose.choice(("class",) * 5 + ("agent", "tree", "never")),
+        pool_reuse=choose.choice((PoolReuse.CLASS,) * 5 + (PoolReuse.AGENT, PoolReuse.TREE, PoolReuse.NEVER)),
         pool_idle_seconds=choose.choice((0.5, 5.0, 30.0)),
         stop_grace_seconds=choose.choice((0.3, 1.0, 2.0)),
         client_lease_seconds=choose.choice((6.0, 15.0)),
@@ -107,7 +108,7 @@ def random_faults(choose: Random, weather: Weather) -> tuple[Fault, ...]:
                 nth=choose.randrange(1, 80),
                 target=choose.randrange(0, 4),
                 lasts=choose.choice((0.05, 0.6, 2.5, 8.0))
-                if kind in (FaultKind.SILENCE, FaultKind.STALL)
+                if kind in (FaultKind.SILENCE, FaultKind.STALL, FaultKind.CUT_OFF)
                 else choose.choice((1.0, 10.0, 25.0))
                 if kind is FaultKind.CLIENT_SILENCE
                 else 0.0,
@@ -186,6 +187,8 @@ class _Builder:
             ops.append(Work(self.time()))
         if r() < 0.1:
             ops.append(Say("on the way"))
+        if r() < 0.1:
+            ops.append(Use(7))
         dice = r()
         if dice < 0.08:
             ops.append(Fail())

@@ -82,7 +82,7 @@ class HubProcess(Process):
         for session_id, number in batch.begins:
             transcripts.begin(session_id, number)
         for client in pushed.clients:
-            self._wake(client)
+            self._answer(client)
         return self.boot, last_row
 
     def on_poll(
@@ -101,7 +101,7 @@ class HubProcess(Process):
         self.after(self.cluster.setup.limits.client_lease_seconds / 3, self._end_poll, client, later)
         return later
 
-    def _wake(self, client: str) -> None:
+    def _answer(self, client: str) -> None:
         parked = self._parked.pop(client, None)
         if parked is None:
             return

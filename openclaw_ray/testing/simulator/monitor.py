@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from openclaw_ray.core.lifecycle import RunState, result_status
+from openclaw_ray.core.lifecycle import DeliveryState, RunKind, RunState, result_status
+from openclaw_ray.core.mapping import BACK_PRESSURE
 from openclaw_ray.core.protocol.journal import Write
 from openclaw_ray.core.protocol.messages import Completed, Spec
 from openclaw_ray.core.protocol.records import Actor, Mark, Run
@@ -77,6 +78,8 @@ class _Turn:
 class _MarkView:
     seq: int
     stop: str
+    key: str
+    runs: tuple[str, ...]
     commit: int
     reported: bool = False
 
@@ -97,8 +100,14 @@ class Monitor:
         self.given: set[tuple[str, str]] = set()
         self.programs = 0
         self.reports = 0
+        self.forced = 0
+        self.starts = 0
         self.maps = 0
-        self._waited: dict[str, list[str]] = {}
+        self._heard: set[tuple[str, str]] = set()
+        self._used: dict[str, int] = {}
+        self._klass: dict[str, Any] = {}
+        self._unclean: set[str] = set()
+        self._stopped_unseen: set[str] = set()
 
     def broken(self, rule: str, detail: str) -> None:
         """Say that an invariant does not hold."""
@@ -109,9 +118,17 @@ class Monitor:
     def committed(self, writes: Sequence[Write]) -> None:
         """A transaction is in the journal."""
         self.commits += 1
+        ended: list[str] = []
+        discarded: list[str] = []
         for write in writes:
             if write.table in ("runs", "roots") and write.data is not None:
-                self._run(str(write.key), pickle.loads(write.data))
+                run_id = str(write.key)
+                before = self.runs.get(run_id)
+                was = before["delivery"] if before is not None else None
+                if self._run(run_id, pickle.loads(write.data)):
+                    ended.append(run_id)
+                if self.runs[run_id]["delivery"] is DeliveryState.DISCARDED is not was:
+                    discarded.append(run_id)
             elif write.table == "actors":
                 if write.data is None:
                     self.actors.pop(str(write.key), None)
@@ -121,9 +138,16 @@ class Monitor:
                 seq = int(write.key)
                 if seq not in self.marks:
                     values = pickle.loads(write.data)
-                    self.marks[seq] = _MarkView(seq, values[_MARK["stop"]], self.commits)
+                    self.marks[seq] = _MarkView(
+                        seq, values[_MARK["stop"]], values[_MARK["key"]], values[_MARK["runs"]], self.commits
+                    )
+        for run_id in ended:
+            self._ended(run_id)
+        for run_id in discarded:
+            self._discarded(run_id)
 
-    def _run(self, run_id: str, values: tuple[Any, ...]) -> None:
+    def _run(self, run_id: str, values: tuple[Any, ...]) -> bool:
+        """Take in a run's record; True if it has ended with it."""
         view = self.runs.get(run_id)
         if view is None:
             view = self.runs[run_id] = RunView(values, self.commits)
@@ -141,7 +165,24 @@ class Monitor:
                 self.broken("frozen outcome", f"{run_id} ended as {old[_RUN['outcome']]}, now {values[_RUN['outcome']]}")
         elif state.terminal:
             view.ended_at = self.commits
-            self._in_time(run_id, view)
+            return True
+        return False
+
+    def _ended(self, run_id: str) -> None:
+        """What must hold of a run that ends, once all of its transaction is known."""
+        view = self.runs[run_id]
+        self._in_time(run_id, view)
+        if view["route"] == "driver":
+            return
+        if view.state is RunState.CANCELLED and not self.marks_on(run_id):
+            self.broken("only a stop cancels", f"{run_id} is cancelled and under no mark")
+        marks = [self.marks[m] for m in self.marks_on(run_id) if m in self.marks]
+        if view.state is not RunState.CANCELLED and any(run_id in m.runs for m in marks):
+            self.broken("a stop wins over what a turn did", f"{run_id} is {view.state} and was stopped before")
+        if view.state is RunState.SUCCEEDED:
+            below = [child for child in self.children.get(run_id, ()) if not self.runs[child].state.terminal]
+            if below:
+                self.broken("a run ends after its children", f"{run_id} succeeded while {below} are open")
 
     def _in_time(self, run_id: str, view: RunView) -> None:
         """A run times out after its timeout counted from its first start, neither before nor much later."""
@@ -154,6 +195,16 @@ class Monitor:
             self.broken("no timeout too early", f"{run_id} was timed out after {granted:.3f} s of {timeout:g}")
         if self.cluster.schedule.weather == "calm" and lasted > timeout + _LATE:
             self.broken("timeouts hold", f"{run_id} lasted {lasted:.3f} s, its timeout is {timeout:g}")
+
+    def _discarded(self, run_id: str) -> None:
+        """A completion is given up: something above it was stopped, or its client has left without having been given it."""
+        stopped = any(view.state is RunState.CANCELLED for _, view in self.above(run_id))
+        clients = [v["client"] for _, v in self.above(run_id) if v["route"] == "driver" and v.state.terminal]
+        if not stopped and not clients:
+            self.broken("each announce is delivered", f"{run_id} is discarded, nothing above it was stopped")
+        for client in clients:
+            if (client, run_id) in self.given and self.cluster.network.find(client) is not None and not stopped:
+                self.broken("what is consumed is delivered", f"{run_id} was given to {client} and is discarded")
 
     # ------------------------------------------------------------------ lineage and marks
 
@@ -180,6 +231,8 @@ class Monitor:
     def under(self, mark: int) -> list[str]:
         """All runs that a mark binds, drivers' roots left out."""
         tops = [run_id for run_id, view in self.runs.items() if mark in view.marks]
+        if not tops and self.marks[mark].runs:  # two marks in one transaction: the journal has the later one only
+            tops = [run_id for run_id, view in self.runs.items() if view["session"] == self.marks[mark].key]
         found: dict[str, None] = {}
         level = list(tops)
         while level:
@@ -198,6 +251,7 @@ class Monitor:
 
     def granted(self, actor: str, epoch: int, spec: Spec) -> None:
         """The registry sends a start."""
+        self.starts += 1
         first = self.granted_to.setdefault(spec.activation, actor)
         if first != actor:
             self.broken("one actor per activation", f"{spec.activation} was sent to {first}, now to {actor}")
@@ -210,8 +264,17 @@ class Monitor:
         if activation in self.begun:
             self.broken("an activation runs once", f"{activation} ran on {self.begun[activation]}, now on {actor}")
         self.begun[activation] = actor
+        self._process_fits(actor, spec)
+        if activation in self._stopped_unseen:
+            self.broken("a stop that overtakes its start holds", f"{activation} of {spec.run} begins on {actor}")
+        if spec.kind == RunKind.WAKE:
+            open_children = [c for c in self.children.get(spec.run, ()) if not self.runs[c].state.terminal]
+            if open_children:
+                self.broken("one wake when all have ended", f"{spec.run} is woken while {open_children} are open")
         for mark in self.marks_on(spec.run):
-            if self.marks[mark].reported:
+            process = self.cluster.network.find(actor)
+            reachable = process is not None and process.killable
+            if reachable and mark in self.marks and self.marks[mark].reported:
                 self.broken("no turn after a stop's report", f"{activation} of {spec.run} begins under mark {mark}")
         turn = _Turn(actor, epoch, spec)
         self.turns[activation] = turn
@@ -220,6 +283,37 @@ class Monitor:
                 if other != activation and running.spec.session_key == spec.session_key and self._counts(running):
                     self.broken("one turn at a time", f"{activation} begins while {other} runs on {running.actor}")
             self._lane(turn)
+
+    def _process_fits(self, actor: str, spec: Spec) -> None:
+        """One re-use class for each process, and none after a turn that left something behind (PROTOCOL.md 7.6)."""
+        klass = self.runs[spec.run]["klass"]
+        first = self._klass.setdefault(actor, klass)
+        if first != klass:
+            self.broken("one re-use class for each process", f"{actor} ran {first}, now {klass}")
+        if actor in self._unclean:
+            self.broken("an unclean process is not used again", f"{spec.activation} begins on {actor}")
+
+    def left_unclean(self, actor: str) -> None:
+        """A turn has left something behind in its process."""
+        self._unclean.add(actor)
+
+    def stopped_unseen(self, activation: str) -> None:
+        """A session process was told to stop an activation that it has not seen."""
+        self._stopped_unseen.add(activation)
+
+    def ended_by_force(self, actor: str, run: str) -> None:
+        """A session process ends itself for a run."""
+        running = [t.spec.run for t in self.turns.values() if t.actor == actor]
+        if running != [run]:
+            self.broken("an innocent successor is never hit", f"{actor} dies for {run} and runs {running}")
+
+    def killed(self, actor: str, why: str) -> None:
+        """The pool kills a session process: nothing that counts may run there, but what was to end."""
+        for turn in self.turns.values():
+            if turn.actor == actor and self._counts(turn):
+                run = self.runs[turn.spec.run]
+                if not self.marks_on(turn.spec.run) and not run["expired"]:
+                    self.broken("an innocent successor is never hit", f"{actor} with {turn.spec.run}: {why}")
 
     def turn_ends(self, activation: str) -> None:
         """A turn has ended, or died."""
@@ -267,10 +361,30 @@ class Monitor:
         if receipt.accepted and run_id not in self.runs:
             self.broken("accepted after recorded", f"{run_id} was accepted and is not in the journal")
 
-    def awaited(self, client: str, run_id: str, receipt: Receipt) -> None:
-        """A client waits for a run from now on."""
-        if receipt.accepted:
-            self._waited.setdefault(client, []).append(run_id)
+    def asked_before(self, stop: str, run_id: str) -> None:
+        """A run was asked for before a stop of all that its requester has, and is accepted."""
+        mark = next((m for m in self.marks.values() if m.stop == stop), None)
+        if mark is not None and self.runs[run_id]["seq"] > mark.seq:
+            self.broken("nothing asked for before a stop is born after it", f"{run_id} and {stop}")
+
+    def heard(self, receiver: str, run_id: str) -> None:
+        """A completion has come to a turn or a client."""
+        if (receiver, run_id) in self._heard:
+            self.broken("each message once", f"the end of {run_id} came to {receiver} twice")
+        self._heard.add((receiver, run_id))
+
+    def used(self, run_id: str, tokens: int) -> None:
+        """A turn reports usage."""
+        self._used[run_id] = self._used.get(run_id, 0) + tokens
+
+    def usage_faults(self) -> list[str]:
+        """Runs whose usage is not what their turns reported."""
+        found = []
+        for run_id, view in self.runs.items():
+            counted, reported = view["usage"].input_tokens or 0, self._used.get(run_id, 0)
+            if counted > reported or (view.state is RunState.SUCCEEDED and counted < reported):
+                found.append(f"{run_id} has used {reported} tokens, {counted} are counted")
+        return found
 
     def handed(self, receiver: str, completed: Completed) -> None:
         """A completion is given to a program."""
@@ -298,6 +412,9 @@ class Monitor:
         self.maps += 1
         if [r.index for r in results] != list(range(items)):
             self.broken("a map's results in order", f"{receiver}: {[r.index for r in results]} of {items}")
+        full = [r.index for r in results if r.error is not None and BACK_PRESSURE in r.error.message]
+        if full:
+            self.broken("a full house is back-pressure", f"{receiver}: items {full} were refused")
 
     def stop_reported(self, stop: str, report: StopReport) -> None:
         """A stop's report was given."""
@@ -307,21 +424,25 @@ class Monitor:
             return
         mark.reported = True
         self.reports += 1
+        self.forced += report.forced
         under = self.under(mark.seq)
         views = [self.runs[run_id] for run_id in under]
         open_runs = [run_id for run_id in under if not self.runs[run_id].state.terminal]
         if open_runs:
             self.broken("a stop is complete", f"{stop} is reported while {open_runs} are open")
-        before = sum(1 for v in views if v.ended_at is not None and v.ended_at < mark.commit)
-        stopped = sum(
-            1
-            for v in views
-            if v.ended_at is not None and v.ended_at >= mark.commit and v.state is RunState.CANCELLED
-        )
-        if (report.total, report.stopped, report.failed) != (len(under), stopped, 0) or report.finished < before:
+        ended = [v.ended_at or 0 for v in views]
+        cancelled = [v.ended_at or 0 for v in views if v.state is RunState.CANCELLED]
+        before = sum(1 for at in ended if at < mark.commit)
+        least = sum(1 for at in cancelled if at > mark.commit)
+        most = least + sum(1 for at in cancelled if at == mark.commit)  # another stop of that step may have been first
+        if (
+            (report.total, report.failed) != (len(under), 0)
+            or report.finished < before
+            or not least <= report.stopped <= most
+        ):
             self.broken(
                 "a stop's counts add up",
-                f"{stop}: {report} where {len(under)} are under the mark, {before} had ended, {stopped} were stopped",
+                f"{stop}: {report} where {len(under)} are under the mark, {before} had ended, {most} were stopped",
             )
 
     # ------------------------------------------------------------------ the registry's memory

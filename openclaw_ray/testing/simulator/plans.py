@@ -23,6 +23,7 @@ __all__ = [
     "Say",
     "Spawn",
     "Stop",
+    "Use",
     "Work",
     "Yield",
     "describe",
@@ -92,6 +93,13 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """Report that many tokens as used."""
+
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fail:
     """Raise."""
 
@@ -115,7 +123,7 @@ class Ask:
     patience: float = 60.0
 
 
-Operation: TypeAlias = Work | Spawn | Join | Map | Yield | Stop | Say | Fail | Hang | Die | Ask
+Operation: TypeAlias = Work | Spawn | Join | Map | Yield | Stop | Say | Use | Fail | Hang | Die | Ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +138,7 @@ class Plan:
         slow: seconds before the first operation, in which the agent's code is loaded.
         held: bytes of a value that stays in the process until it is taken.
         unclean: leave something behind in the process.
+        again: each turn does the first list of operations, as a function does that is called again.
     """
 
     turns: tuple[tuple[Operation, ...], ...] = ((),)
@@ -139,6 +148,13 @@ class Plan:
     slow: float = 0.0
     held: int = 0
     unclean: bool = False
+    again: bool = False
+
+    def operations(self, turn: int) -> tuple[Operation, ...]:
+        """What turn number ``turn`` (from 1) does."""
+        if self.again:
+            return self.turns[0]
+        return self.turns[turn - 1] if turn <= len(self.turns) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +190,7 @@ def describe(program: Program) -> str:
         found = program.plans[number]
         marks = [
             word
-            for word in ("follow_up", "deaf", "slow", "held", "unclean")
+            for word in ("follow_up", "deaf", "slow", "held", "unclean", "again")
             if getattr(found, word)
         ]
         lines.append(f"{indent}plan {number} ({found.agent}{''.join(' ' + m for m in marks)})")

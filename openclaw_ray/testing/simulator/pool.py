@@ -42,15 +42,16 @@ class PoolProcess(Process):
         if actor in self.owned:
             self.cluster.session_born(actor)
 
-    def on_owned(self) -> tuple[str, ...]:
-        """Which session processes it owns."""
-        return tuple(sorted(self.owned))
+    def on_owned(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Which session processes it owns, and of which runs it holds values."""
+        return tuple(sorted(self.owned)), tuple(self.values)
 
     def on_kill(self, actor: str, why: str) -> None:
         """End a session process at once."""
         self.owned.discard(actor)
         process = self.cluster.network.find(actor)
-        if process is not None:
+        if process is not None and process.killable:
+            self.cluster.monitor.killed(actor, why)
             process.kill(f"killed by the pool: {why}")
 
     def on_hold(self, run: str, actor: str) -> None:

@@ -11,13 +11,18 @@ __all__ = ["Process"]
 
 
 class Process:
-    """One life of one process. A restarted one is a new object under the same name."""
+    """One life of one process. A restarted one is a new object under the same name.
+
+    Attributes:
+        killable: False while nobody can reach it to end it: on a node that is cut off.
+    """
 
     def __init__(self, world: World, name: str) -> None:
         self.world = world
         self.name = name
         self.alive = True
         self.died_at = 0.0
+        self.killable = True
         self._paused = 0
         self._backlog: list[tuple[Callable[..., object], tuple[Any, ...], Callable[[], None] | None]] = []
 

@@ -70,11 +70,11 @@ class RegistryProcess(Process):
         """This registry or that pool is new: hear which actors it owns."""
         from openclaw_ray.testing.simulator.pool import PoolProcess
 
-        def came(owned: tuple[str, ...] | Lost) -> None:
-            if isinstance(owned, Lost):
+        def came(has: tuple[tuple[str, ...], tuple[str, ...]] | Lost) -> None:
+            if isinstance(has, Lost):
                 self.after(0.2, self.meet_pool)
             else:
-                self._entry(lambda: self.core.pool_met(owned))
+                self._entry(lambda: self.core.pool_met(*has))
 
         self.cluster.network.ask(self, "pool", "main", came, PoolProcess.on_owned)
 
@@ -163,8 +163,12 @@ class RegistryProcess(Process):
         self._entry(lambda: self.core.value_held(run))
 
     def on_death(self, actor: str, detail: str) -> None:
-        """The standing call on an actor has failed."""
+        """The standing call on an actor has failed; the pool lets go of it, whatever ended it."""
+        from openclaw_ray.testing.simulator.pool import PoolProcess
+
+        self.standing.discard(actor)
         self._entry(lambda: self.core.died(actor, detail))
+        self.cluster.network.tell(self, "pool", "main", PoolProcess.on_kill, actor, detail)
 
     def _entry(self, entry: Callable[[], tuple[Effect, ...]]) -> None:
         effects = self._enter(entry)

@@ -96,6 +96,8 @@ class SessionProcess(Talker):
     def on_stop(self, run: str, activation: str, reason: str, mark: int) -> None:
         """Cancel this activation, or never start it."""
         here = self.activation.stop(activation, reason, mark)
+        if mark and activation not in self._begun:
+            self.cluster.monitor.stopped_unseen(activation)
         turn = self.turn
         if here and turn is not None and turn.spec.activation == activation:
             turn.cancel(reason, mark)
@@ -103,6 +105,7 @@ class SessionProcess(Talker):
     def on_die_if(self, run: str) -> None:
         """End if this run is still here."""
         if self.activation.dies_for(run):
+            self.cluster.monitor.ended_by_force(self.name, run)
             self.kill("die_if")
 
     def on_report(self) -> Report:

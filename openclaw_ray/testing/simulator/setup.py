@@ -41,6 +41,8 @@ class FaultKind(StrEnum):
     """The ``target``-th live session process dies."""
     SILENCE = "silence"
     """The ``target``-th live session process is silent for ``lasts`` seconds."""
+    CUT_OFF = "cut_off"
+    """The ``target``-th live session process is declared dead, but lives on for ``lasts`` seconds."""
     STALL = "stall"
     """The registry is silent for ``lasts`` seconds."""
     HUB = "hub"

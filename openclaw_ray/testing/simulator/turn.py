@@ -19,8 +19,9 @@ from openclaw_ray.core.protocol.messages import (
     Settled,
     Spec,
     Started,
+    UsageAdded,
 )
-from openclaw_ray.core.results import ErrorInfo
+from openclaw_ray.core.results import ErrorInfo, Usage
 from openclaw_ray.testing.simulator.plans import (
     Ask,
     Die,
@@ -32,6 +33,7 @@ from openclaw_ray.testing.simulator.plans import (
     Say,
     Spawn,
     Stop,
+    Use,
     Work,
     Yield,
 )
@@ -81,6 +83,7 @@ class ScriptedTurn(Script):
         if spec.turn == 1:
             self.append("user", spec.task)
         for completed in spec.completions:
+            self.process.courier.first_heard(completed.run)
             self.family.ended(completed)
         self.drive(self._program(plan))
 
@@ -120,6 +123,8 @@ class ScriptedTurn(Script):
             self.plan.follow_up,
             process.world.now - self._began,
         )
+        if self.plan.unclean:
+            process.cluster.monitor.left_unclean(process.name)
         process.turn_over(event)
 
     # ------------------------------------------------------------------ the program
@@ -136,9 +141,8 @@ class ScriptedTurn(Script):
                 self._settle(Outcome(RunState.CANCELLED))
                 return
         self.process.cluster.monitor.program_runs(spec.activation)
-        ops = plan.turns[spec.turn - 1] if spec.turn <= len(plan.turns) else ()
         try:
-            for op in ops:
+            for op in plan.operations(spec.turn):
                 yield from self._do(op)
         except _Raised:
             error = ErrorInfo("Exception", "scripted", cause="raised")
@@ -168,6 +172,9 @@ class ScriptedTurn(Script):
             case Say(text):
                 self.append("assistant", text)
                 self.process.post(Progress(self.spec.run, self.spec.activation, text))
+            case Use(tokens):
+                self.process.cluster.monitor.used(self.spec.run, tokens)
+                self.process.post(UsageAdded(self.spec.run, self.spec.activation, Usage(tokens, 0)))
             case Fail():
                 raise _Raised
             case Hang():
