@@ -199,10 +199,13 @@ class CourierThread:
                 self.listener.message(receiver, message)
             self._idle.set()
             if self.core.stale:
-                self.listener.stale()
                 break
+        with self._wake:
+            told, self.closed = self.closed, True  # nobody is to wait for what will not be sent any more
         self._fail_waiting(RuntimeClosed(self.runtime))
-        if not self.closed and not self.core.stale:
+        if self.core.stale:
+            self.listener.stale()
+        elif not told:
             self.listener.unavailable(RuntimeClosed(self.runtime))  # Ray was shut down under us
         self._idle.set()
 

@@ -249,23 +249,31 @@ class RegistryActor:
         """Have at least ``count`` actors."""
         self.enter(lambda core: core.prewarm(count))
 
+    @ray.method(concurrency_group="query")
+    def offer(self, bundle: str, data: bytes, paths: tuple[str, ...]) -> None:
+        """Code that a session process is to try before its agents are known."""
+        self._code.setdefault(bundle, (ray.put(data), paths))
+
     @ray.method(concurrency_group="wait")
-    def some_actor(self, timeout: float) -> list[Any]:
-        """The handle of a session process that is there, waited for; empty if none came in time."""
+    def lend(self, timeout: float) -> tuple[str, Any] | None:
+        """A free session process to try code on, waited for: its id and handle; `None` if none came in time.
+
+        Raises:
+            JournalFault: the journal refuses.
+        """
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
-            with self.lock:
-                there = next((a for a in self.core.s.actors.values() if a.handle is not None), None)
-                if there is not None:
-                    return [there.handle]
-                if not self.core.s.actors:
-                    effects = self.core.prewarm(1)
-                else:
-                    effects = ()
-            self.perform(effects)
-            self.arrival.wait(0.5)
             self.arrival.clear()
-        return []
+            lent = self._change(lambda core: core.lend())
+            if lent is not None:
+                return lent.id, lent.handle
+            self.arrival.wait(0.1)
+        return None
+
+    @ray.method(concurrency_group="notice")
+    def give_back(self, actor_id: str, why: str) -> None:
+        """It has been tried; ``why`` it is not to be used again, if so."""
+        self.enter(lambda core: core.give_back(actor_id, why))
 
     @ray.method(concurrency_group="query")
     def agents(self) -> dict[str, AgentEntry]:

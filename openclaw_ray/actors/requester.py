@@ -22,7 +22,7 @@ from openclaw_ray.actors.asking import later
 from openclaw_ray.actors.courier_thread import STOPPING, CourierThread
 from openclaw_ray.actors.payload import pack
 from openclaw_ray.agents.port import SpawnRequest
-from openclaw_ray.core.errors import RuntimeUnavailable
+from openclaw_ray.core.errors import RuntimeClosed, RuntimeUnavailable
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import mint_child, normalise_agent_id
 from openclaw_ray.core.lifecycle import Cause, ResultStatus
@@ -69,6 +69,7 @@ class Requester:
         self._bound: dict[str, Bound] = {}
         self._stops: dict[str, Future[StopReport]] = {}
         self._marks: dict[str, tuple[str, str]] = {}
+        self._over: RuntimeClosed | None = None
         self._stopping_all = 0
         self.on_end: Callable[[str, Future[Completion]], None] | None = None
 
@@ -137,7 +138,12 @@ class Requester:
     def completion(self, run_id: str) -> Future[Completion]:
         """The future of a child's end."""
         with self._lock:
-            return self._ends.setdefault(run_id, Future())
+            end = self._ends.get(run_id)
+            if end is None:
+                end = self._ends[run_id] = Future()
+                if self._over is not None:
+                    end.set_exception(self._over)
+        return end
 
     def expects(self, run_id: str) -> bool:
         """True for a child of ours whose end no program has been given."""
@@ -254,6 +260,10 @@ class Requester:
         with self._lock:
             self._stops[stop] = future
             self._marks[stop] = (key, run)
+            over = self._over
+        if over is not None:
+            future.set_exception(over)
+            return future
         if key != self.key:
             self.courier.post(StopAsk(stop, key, run, by))
             return future
@@ -329,6 +339,8 @@ class Requester:
         """
         with self._lock:
             waiting: list[Future[Any]] = [*self._ends.values(), *self._stops.values()]
+            if isinstance(error, RuntimeClosed):
+                self._over = error
             if isinstance(error, RuntimeUnavailable) and not self.activation:
                 self._ends = {run: end if end.done() else Future() for run, end in self._ends.items()}
         for future in waiting:

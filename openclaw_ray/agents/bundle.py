@@ -7,7 +7,8 @@
    between processes, so they count only where there is no source, and for what a function made inside another
    has closed over.
 3. Each activation loads the pickle anew. Functions get module globals of their own, and classes are made
-   again, so that one session does not see what another did to them. Modules that were imported by reference
+   again, so that one session does not see what another did to them. Should a session have imported the very
+   module that an agent is defined in, that module is forgotten before the next one. Others that were imported
    are shared.
 """
 
@@ -87,6 +88,11 @@ class LoadedBundle:
         self._packed = {agent_id: _Packed(*parts) for agent_id, parts in packed.items()}
         self._paths = paths
         self._classes = ClassMemory()
+        self._own_modules = {
+            each.module
+            for each in self._packed.values()
+            if each.module not in sys.modules and _is_below(each.file, paths)
+        }
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -107,6 +113,8 @@ class LoadedBundle:
         if packed is None:
             raise UnknownAgent(agent_id, self.ids)
         sys.path[:0] = [path for path in self._paths if path not in sys.path]
+        for module in self._own_modules:
+            _forget(module)
         try:
             with self._classes.made_anew():
                 return pickle.loads(packed.pickle)
@@ -191,6 +199,18 @@ def import_check(bundle: Bundle) -> None:
 
 
 # --------------------------------------------------------------------------- inside
+
+
+def _is_below(file: str | None, folders: tuple[str, ...]) -> bool:
+    return file is not None and any(file.startswith(folder.rstrip(os.sep) + os.sep) for folder in folders)
+
+
+def _forget(name: str) -> None:
+    """Have the next import of a module make it anew."""
+    module = sys.modules.pop(name, None)
+    package, _, short = name.rpartition(".")
+    if module is not None and getattr(sys.modules.get(package), short, None) is module:
+        delattr(sys.modules[package], short)
 
 
 def _pickled(agent: Any, agent_id: str, modules: Iterable[str]) -> bytes:

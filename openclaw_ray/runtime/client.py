@@ -111,7 +111,7 @@ class Client:
         wait = self._lease / 3
         while not self._closing.is_set():
             try:
-                if hub is None:
+                if hub is None or not ray.is_initialized():
                     hub = find_actor(self.runtime, "hub")
                 incarnation, cursor = self.courier.cursor(self.id)
                 came = ray.get(hub.poll.remote(self.id, incarnation, cursor, wait), timeout=wait + _POLL_MARGIN)

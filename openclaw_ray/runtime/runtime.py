@@ -551,7 +551,10 @@ class Runtime:
     # ------------------------------------------------------------------ inside
 
     def _open(self) -> None:
-        if self._closed:
+        import ray
+
+        # asking a Ray that was shut down would start a new one
+        if self._closed or not ray.is_initialized():
             raise RuntimeClosed(self.name)
 
     def _registry(self) -> Any:
@@ -585,9 +588,11 @@ class Runtime:
             raise RuntimeUnavailable("registry", within, str(error).splitlines()[0]) from error
 
     def _pids(self) -> list[int]:
-        with contextlib.suppress(Exception):
-            import ray
+        import ray
 
+        if not ray.is_initialized():
+            return []
+        with contextlib.suppress(Exception):
             info = ray.get(self._registry().info.remote(), timeout=2.0)
             pids: list[int] = info["counts"]["pids"]
             return pids

@@ -52,9 +52,10 @@ class Engine:
         """End every process of the runtime and give its state dir back."""
         import ray
 
-        for actor in (self.pool, self.registry, self.hub):
-            with contextlib.suppress(Exception):
-                ray.kill(actor)
+        if ray.is_initialized():  # else Ray has ended them, and would start anew for being asked
+            for actor in (self.pool, self.registry, self.hub):
+                with contextlib.suppress(Exception):
+                    ray.kill(actor)
         self.lock.release()
 
 
@@ -197,8 +198,6 @@ def register(registry: Any, config: Config, bundle: Any, known: dict[str, str]) 
         DuplicateAgent: an id is known with other code.
         AgentImportError: the code does not load there, or not in time.
     """
-    from ray.exceptions import GetTimeoutError, RayError, RayTaskError
-
     from openclaw_ray.core.errors import DuplicateAgent
 
     there: dict[str, AgentEntry] = ask(registry.agents.remote, _START_WITHIN)
@@ -219,13 +218,29 @@ def register(registry: Any, config: Config, bundle: Any, known: dict[str, str]) 
         )
         for code in bundle.agents
     ]
+    _try_out(registry, bundle)
     ask(lambda: registry.register.remote(entries, bundle.id, bundle.data, bundle.paths), _START_WITHIN)
+    known.update({code.id: code.hash for code in bundle.agents})
+
+
+def _try_out(registry: Any, bundle: Any) -> None:
+    """Have one session process load a bundle; nobody else uses it meanwhile, nor later if that went wrong.
+
+    Raises:
+        AgentImportError: see `register`.
+    """
+    from ray.exceptions import GetTimeoutError, RayError, RayTaskError
+
     first = bundle.agents[0]
-    found = ask(lambda: registry.some_actor.remote(_START_WITHIN), _START_WITHIN + 5)
-    if not found:
-        raise RuntimeUnavailable("first session process", _START_WITHIN, "no session process came up")
+    ask(lambda: registry.offer.remote(bundle.id, bundle.data, bundle.paths), _START_WITHIN)
+    lent = ask(lambda: registry.lend.remote(_START_WITHIN), _START_WITHIN + 5)
+    if lent is None:
+        raise RuntimeUnavailable("first session process", _START_WITHIN, "no session process came up, or none is free")
+    actor_id, handle = lent
+    why = "could not load an agent"
     try:
-        ask(lambda: found[0].check.remote(bundle.id), _LOAD_WITHIN)
+        ask(lambda: handle.check.remote(bundle.id), _LOAD_WITHIN)
+        why = ""
     except RayTaskError as error:
         cause = error.cause
         if isinstance(cause, AgentImportError):
@@ -239,7 +254,8 @@ def register(registry: Any, config: Config, bundle: Any, known: dict[str, str]) 
         raise AgentImportError(
             first.id, first.origin, "", f"the session process that loaded it died: {str(error).splitlines()[0]}"
         ) from None
-    known.update({code.id: code.hash for code in bundle.agents})
+    finally:
+        registry.give_back.remote(actor_id, why)
 
 
 def _session_dir() -> str:

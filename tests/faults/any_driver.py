@@ -1,6 +1,6 @@
 """A driver that starts a runtime, has sessions with tools at work, and then ends in the way that it is told to.
 
-    any_driver.py WAY LOG      WAY: wait (to be killed), exception, exit, unclosed, close
+    any_driver.py WAY LOG      WAY: exception, exit, unclosed, close; kill and ctrl-c wait for that
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> None:
             raise LookupError("the driver's own fault")
         if way == "exit":
             sys.exit(5)
-        if way == "wait":
+        if way in ("kill", "ctrl-c"):
             time.sleep(600)
 
 

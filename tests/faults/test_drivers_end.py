@@ -22,6 +22,8 @@ from openclaw_ray.testing.leaks import assert_gone
 pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, method="signal")]
 
 WITHIN = 2.0
+ENDS = [("kill", -9), ("exception", 1), ("exit", 5), ("unclosed", 3), ("ctrl-c", -2), ("close", 0)]
+SHORT = ("kill", "unclosed")
 RAYS_OWN = re.compile(r"/raylet/raylet|/gcs/gcs_server|/ray/_private/|/ray/dashboard/|/ray/autoscaler/|ray::\w*Agent")
 
 
@@ -30,48 +32,58 @@ def _ours(driver: Driver) -> list[str]:
     return [line for line in driver.mark.alive() if not RAYS_OWN.search(line)]
 
 
-def _wait_until_nothing_is_left(driver: Driver, since: float) -> float:
-    """Seconds that it took."""
-    eventually(lambda: not _ours(driver), 20, what="nothing left", every=0.01)
-    return time.monotonic() - since
+def _end(driver: Driver, way: str, code: int) -> float:
+    """Have the driver end, if it does not by itself; gives the moment at which it had."""
+    if way == "kill":
+        driver.process.kill()
+    elif way == "ctrl-c":
+        driver.process.send_signal(signal.SIGINT)
+    assert driver.process.wait(timeout=30) == code
+    return time.monotonic()
 
 
-def test_sigkill_with_an_embedded_ray(drivers: Callable[..., Driver], tmp_path: Path) -> None:
-    driver = drivers(str(HERE / "any_driver.py"), "wait", str(tmp_path / "log"))
-    assert driver.line().startswith("ready")
-    assert len([line for line in _ours(driver) if "sleep 300" in line]) == 9
-    driver.process.kill()
-    assert _wait_until_nothing_is_left(driver, time.monotonic()) < WITHIN
-    # Ray's own go with the driver, too; its agents are late
-    eventually(lambda: not driver.mark.alive(), 60, every=0.1, what="no process of Ray's left")
-
-
-def test_sigkill_on_a_hosts_ray(drivers: Callable[..., Driver], ray_here: str, tmp_path: Path) -> None:
-    driver = drivers(str(HERE / "any_driver.py"), "wait", str(tmp_path / "log"), RAY_ADDRESS=ray_here)
+@pytest.mark.parametrize(("way", "code"), ENDS)
+def test_an_end_on_a_hosts_ray(
+    drivers: Callable[..., Driver], ray_here: str, tmp_path: Path, way: str, code: int
+) -> None:
+    driver = drivers(str(HERE / "any_driver.py"), way, str(tmp_path / "log"), RAY_ADDRESS=ray_here)
     name = driver.line().split()[1]
-    words = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
-    groups = [int(word[2]) for word in words]
-    before = [p for pid in groups for p in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]]
-    assert len(before) == 3 * 4
-    driver.process.kill()
-    since = time.monotonic()
-    eventually(lambda: not [p for p in before if p.is_running() and p.status() != "zombie"], 20, every=0.01)
+    # the host's raylet started them, so they do not have the driver's mark
+    tops = [psutil.Process(int(line.split()[2])) for line in (tmp_path / "log").read_text().splitlines()]
+    before = [each for top in tops for each in (top, *top.children(recursive=True))]
+    since = _end(driver, way, code)
+    if way in ("kill", "ctrl-c"):
+        assert len(before) == 3 * 4
+
+    def nothing() -> None:
+        assert [p for p in before if p.is_running() and p.status() != psutil.STATUS_ZOMBIE] == []
+
+    eventually(nothing, 20, every=0.01)
     assert time.monotonic() - since < WITHIN
     assert_gone(name, timeout=WITHIN)
 
 
 @pytest.mark.parametrize(
-    ("way", "code"), [("exception", 1), ("exit", 5), ("unclosed", 3), ("ctrl-c", 130), ("close", 0)]
+    ("way", "code"), [end if end[0] in SHORT else pytest.param(*end, marks=pytest.mark.long) for end in ENDS]
 )
-def test_an_end_in_python(drivers: Callable[..., Driver], tmp_path: Path, way: str, code: int) -> None:
-    driver = drivers(str(HERE / "any_driver.py"), "wait" if way == "ctrl-c" else way, str(tmp_path / "log"))
+def test_an_end_with_an_embedded_ray(
+    drivers: Callable[..., Driver], tmp_path: Path, way: str, code: int
+) -> None:
+    driver = drivers(str(HERE / "any_driver.py"), way, str(tmp_path / "log"))
     assert driver.line().startswith("ready")
-    if way == "ctrl-c":
-        driver.process.send_signal(signal.SIGINT)
-    ended = driver.process.wait(timeout=30)
-    assert ended in ({code, -signal.SIGINT} if way == "ctrl-c" else {code})
-    assert _wait_until_nothing_is_left(driver, time.monotonic()) < WITHIN
-    eventually(lambda: not driver.mark.alive(), 60, every=0.1, what="no process of Ray's left")
+    since = _end(driver, way, code)
+
+    def nothing_of_ours() -> None:
+        assert _ours(driver) == []
+
+    eventually(nothing_of_ours, 20, every=0.01)
+    assert time.monotonic() - since < WITHIN
+
+    def nothing_of_rays() -> None:
+        assert driver.mark.alive() == []
+
+    # Ray's own processes go with the driver, too; its agents are late
+    eventually(nothing_of_rays, 60, every=0.1)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +119,7 @@ def test_a_client_hears_that_its_runtime_has_ended(
     ray_here: str, drivers: Callable[..., Driver], tmp_path: Path
 ) -> None:
     log = str(tmp_path / "log")
-    owner = drivers(str(HERE / "any_driver.py"), "wait", log, RAY_ADDRESS=ray_here)
+    owner = drivers(str(HERE / "any_driver.py"), "kill", log, RAY_ADDRESS=ray_here)
     name = owner.line().split()[1]
     with oc.Runtime.connect(name) as client:
         receipt = client.spawn(agent_id="polite", input=(log, "p"))
@@ -149,11 +161,18 @@ def test_a_driver_that_only_waits_hears_of_a_registry_that_hangs_and_may_ask_aga
     assert rt.result(receipt, timeout=10).status is oc.ResultStatus.CANCELLED
 
 
-def test_the_command_line_killed_in_a_map_leaves_nothing(drivers: Callable[..., Driver], tmp_path: Path) -> None:
+def test_the_command_line_killed_in_a_map_leaves_nothing(
+    drivers: Callable[..., Driver], tmp_path: Path
+) -> None:
     driver = drivers("-m", "openclaw_ray.cli.main", "map", "--exec", "sleep 301; echo {}", "--shell", "-")
     assert driver.process.stdin is not None
     driver.process.stdin.write("\n".join(map(str, range(50))) + "\n")
     driver.process.stdin.close()
     eventually(lambda: [line for line in driver.mark.alive() if "sleep 301" in line], 60, every=0.1)
-    driver.process.kill()
-    assert _wait_until_nothing_is_left(driver, time.monotonic()) < WITHIN
+    since = _end(driver, "kill", -9)
+
+    def nothing() -> None:
+        assert _ours(driver) == []
+
+    eventually(nothing, 20, every=0.01)
+    assert time.monotonic() - since < WITHIN

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import json
 import os
 import signal
@@ -729,9 +730,7 @@ async def marking(turn: oc.Turn) -> dict[str, Any]:
     MARKER = marker
     MUTABLE["marker"] = marker
     Holder.marker = marker  # type: ignore[attr-defined]
-    own = sys.modules.get(__name__)
-    if own is not None:
-        own.LEFT_HERE = marker  # type: ignore[attr-defined]
+    importlib.import_module(__name__).LEFT_HERE = marker  # type: ignore[attr-defined]
     os.environ["OPENCLAW_MARKER"] = marker
     os.makedirs(f"/tmp/{marker}", exist_ok=True)
     os.chdir(f"/tmp/{marker}")
@@ -785,6 +784,12 @@ def leave_thread(turn: oc.SyncTurn) -> int:
 
 
 @oc.agent(spawns=False)
+def leave_thread_too(turn: oc.SyncTurn) -> None:
+    """Does the same, and is not to be named twice for it."""
+    threading.Thread(target=threading.Event().wait, name="left-behind", daemon=True).start()
+
+
+@oc.agent(spawns=False)
 def leave_process(turn: oc.SyncTurn) -> int:
     """Leaves a process."""
     subprocess.Popen(["sleep", "300"], start_new_session=True)
@@ -826,6 +831,12 @@ def grow(turn: oc.SyncTurn) -> int:
     """Keeps megabytes where nobody will let go of them."""
     sys.modules["openclaw_ray_test_hoard"] = bytearray(turn.input << 20)  # type: ignore[assignment]
     return os.getpid()
+
+
+@oc.agent(spawns=False)
+def environment(turn: oc.SyncTurn) -> str | None:
+    """A variable of its process."""
+    return os.environ.get(turn.text)
 
 
 @oc.agent(spawns=False)

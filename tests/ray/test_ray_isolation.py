@@ -49,16 +49,23 @@ def marker() -> Iterator[str]:
         os.rmdir(f"/tmp/{marker}")
 
 
-def warnings_of(rt: oc.Runtime, agent: str) -> list[str]:
-    return [event.text or "" for event in _all_events(rt) if event.kind == "warning" and event.agent_id == agent]
+class Warnings:
+    """Warning events of a runtime from now on."""
 
+    def __init__(self, rt: oc.Runtime) -> None:
+        self._rt = rt
+        self._events = rt.events()
+        self._seen: list[oc.Event] = []
 
-def _all_events(rt: oc.Runtime) -> Iterator[oc.Event]:
-    last = rt._query("last_event")
-    for event in rt.events(after=0):
-        yield event
-        if event.seq >= last:
-            return
+    def of(self, agent: str) -> list[str]:
+        """Texts of those about an agent that have been journaled up to now."""
+        last = self._rt.spawn("last", "echo").run_id
+        for event in self._events:
+            if event.kind == "warning":
+                self._seen.append(event)
+            if event.run_id == last and event.state == "succeeded":
+                return [event.text or "" for event in self._seen if event.agent_id == agent]
+        raise AssertionError("the events have ended")
 
 
 # ---------------------------------------------------------------------- the marker
@@ -111,10 +118,11 @@ def test_changing_an_input_afterwards_does_not_change_the_childs(few: oc.Runtime
 def test_what_an_agent_leaves_behind_retires_its_process_and_names_it(
     few: oc.Runtime, mark: ProcessMark, agent: str, culprit: str
 ) -> None:
+    warnings = Warnings(few)
     [result] = few.map(agent, ["go"])
     pid = result.raise_for_status().value
     eventually(lambda: not _alive(pid), what="the process is gone")
-    [warning] = eventually(lambda: warnings_of(few, agent))
+    [warning] = warnings.of(agent)
     assert culprit in warning
     assert f"agent {agent!r}" in warning
     assert pid not in {each.value for each in few.map("who", range(6), width=3)}
@@ -122,23 +130,33 @@ def test_what_an_agent_leaves_behind_retires_its_process_and_names_it(
     assert sum(few.stats().retired.values()) > 0
 
 
-def test_an_agent_that_leaves_something_each_time_is_named_once(few: oc.Runtime) -> None:
-    few.map("leave_thread", range(3))
-    assert len(warnings_of(few, "leave_thread")) == 1
+def test_an_agent_that_leaves_something_each_time_is_named_to_the_user_once(
+    few: oc.Runtime, caplog: pytest.LogCaptureFixture
+) -> None:
+    warnings = Warnings(few)
+    few.map("leave_thread_too", range(3))
+    assert len(warnings.of("leave_thread_too")) == 3
+    eventually(lambda: "leave_thread_too" in caplog.text)
+    few.map("leave_thread_too", range(2))
+    assert [record.message for record in caplog.records if "leave_thread_too" in record.message] == [
+        "agent 'leave_thread_too' left its process unclean, which is not used again: thread: left-behind"
+    ]
 
 
 def test_threads_of_the_loop_are_no_leak(few: oc.Runtime) -> None:
+    warnings = Warnings(few)
     [first] = few.map("use_threads", ["go"])
     assert first.ok
-    assert warnings_of(few, "use_threads") == []
+    assert warnings.of("use_threads") == []
     assert _alive(first.value)
 
 
 def test_memory_that_an_agent_keeps_retires_its_process(few: oc.Runtime) -> None:
+    warnings = Warnings(few)
     [result] = few.map("grow", [200])
     pid = result.raise_for_status().value
     eventually(lambda: not _alive(pid), what="the process is gone")
-    assert "memory: grew by" in warnings_of(few, "grow")[0]
+    assert "memory: grew by" in warnings.of("grow")[0]
 
 
 def _alive(pid: int) -> bool:

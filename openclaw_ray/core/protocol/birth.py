@@ -97,7 +97,7 @@ class Birth:
         """The run that the new one is a child of, fenced by the requester's activation."""
         run = self.s.runs.get(requester.run)
         if admit.activation:
-            if run is None or run.activation != admit.activation or run.terminal:
+            if run is None or run.activation != admit.activation or not run.in_turn:
                 return Receipt("error", error=f"the turn {admit.activation} that asked for this has ended")
         elif client not in self.s.clients or not self.s.clients[client].root:
             return Receipt("error", error=f"client {client!r} has not joined")

@@ -42,6 +42,8 @@ STOPPED_AGAIN = 0.2
 """Seconds after which an actor is asked once more whether it knows of a stop."""
 GROW_WITHIN = 90.0
 """Seconds after which an actor that never said Hello is given up."""
+LENT_FOR = 120.0
+"""Seconds after which an actor that was lent and not given back is ended."""
 
 
 class Crew:
@@ -144,10 +146,34 @@ class Crew:
         for actor in idle[: max(0, len(idle) - keep)]:
             if now - actor.idle_at >= s.limits.pool_idle_seconds:
                 self.birth.retire_actor(actor, "idle")
+        for actor in [a for a in s.actors.values() if a.state == "lent" and now - a.idle_at >= LENT_FOR]:
+            self.give_back(actor.id, "lent and not given back")
         for actor in [a for a in s.actors.values() if a.state == "growing"]:
             if now - actor.born_at >= GROW_WITHIN:
                 s.effect(Exit(actor.id, "it never said hello"))
                 self.growth_failed(actor.id, f"no sign of it within {GROW_WITHIN:g} s", never=False)
+
+    # ------------------------------------------------------------------ lending
+
+    def lend(self) -> Actor | None:
+        """An idle actor to try code on; it is granted to nobody until it is given back. `None` if none is idle."""
+        idle = [a for a in self.s.actors.values() if a.state == "idle" and a.handle is not None]
+        if not idle:
+            return None
+        actor = min(idle, key=lambda a: a.klass is not None)
+        actor.state = "lent"
+        actor.idle_at = self.s.clock.mono()
+        return actor
+
+    def give_back(self, actor_id: str, why: str) -> None:
+        """The end of that; with a reason why it is not to be used again, the actor is ended."""
+        actor = self.s.actors.get(actor_id)
+        if actor is None or actor.state != "lent":
+            return
+        actor.state = "idle"
+        actor.idle_at = self.s.clock.mono()
+        if why:
+            self.birth.retire_actor(actor, why)
 
     # ------------------------------------------------------------------ asking
 

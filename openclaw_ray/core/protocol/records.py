@@ -188,7 +188,8 @@ class Actor(Record):
     id: str
     epoch: int = 0
     state: str = "growing"
-    """``growing``, ``idle``, ``bound``, ``releasing`` (holds a value), ``dying``."""
+    """``growing``, ``idle``, ``lent`` (tries code that is to be registered), ``bound``, ``releasing`` (holds a value),
+    ``dying``."""
     klass: ReuseClass | None = None
     resources: tuple[tuple[str, Any], ...] = ()
     node: str = ""

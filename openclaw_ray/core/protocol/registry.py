@@ -49,7 +49,7 @@ from openclaw_ray.core.protocol.messages import (
     UsageAdded,
     Verdict,
 )
-from openclaw_ray.core.protocol.records import Client
+from openclaw_ray.core.protocol.records import Actor, Client
 from openclaw_ray.core.protocol.recovery import restore
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.stopping import Stopping
@@ -232,6 +232,22 @@ class Registry:
     def prewarm(self, count: int) -> tuple[Effect, ...]:
         """Ask for actors before anybody needs them."""
         return self._entry(lambda: self.birth.grow(count - len(self.s.actors)))
+
+    def lend(self) -> tuple[Actor | None, tuple[Effect, ...]]:
+        """An idle actor to try code on, see `Crew.lend`; without one, growth is asked for."""
+        lent: list[Actor | None] = []
+
+        def find() -> None:
+            lent.append(self.crew.lend())
+            if lent[0] is None and not any(a.state == "growing" for a in self.s.actors.values()):
+                self.birth.grow(1)
+
+        effects = self._entry(find)
+        return lent[0], effects
+
+    def give_back(self, actor: str, why: str = "") -> tuple[Effect, ...]:
+        """The actor is free again, or ended if there is a reason."""
+        return self._entry(lambda: self.crew.give_back(actor, why))
 
     def register(
         self, entries: Iterable[AgentEntry], bundle: str, data: bytes, paths: tuple[str, ...] = ()

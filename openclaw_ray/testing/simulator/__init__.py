@@ -1,8 +1,8 @@
-"""The protocol in virtual time: seeded schedules of programs, delays and faults over the very classes that the actors use.
+"""The protocol in virtual time: seeded schedules of programs, delays and faults over the classes that the actors use.
 
-A *schedule* is one tree of scripted sessions on one small runtime, with calls that overtake each other and processes that
-die or fall silent, run until all has ended. Invariants are looked at while it runs and when it is over (`monitor`,
-`audit`). The same seed gives the same run, so a broken one is replayed by its seed::
+A *schedule* is one tree of scripted sessions on one small runtime, with calls that overtake each other and processes
+that die or fall silent, run until all has ended. Invariants are looked at while it runs and when it is over (`history`,
+`turn_watch`, `monitor`, `audit`). The same seed gives the same run, so a broken one is replayed by its seed::
 
     simulate(seed=4711, weather="hostile", trace=True)
 
@@ -12,7 +12,7 @@ Directed schedules are built from `Program`, `Plan`, `Setup`, `Fault` and `Meddl
 from __future__ import annotations
 
 from openclaw_ray.testing.simulator.generate import random_schedule
-from openclaw_ray.testing.simulator.monitor import InvariantBroken
+from openclaw_ray.testing.simulator.history import InvariantBroken
 from openclaw_ray.testing.simulator.network import Habits, Meddling
 from openclaw_ray.testing.simulator.plans import (
     Ask,
@@ -21,6 +21,7 @@ from openclaw_ray.testing.simulator.plans import (
     Hang,
     Join,
     Map,
+    Operation,
     Plan,
     Program,
     Say,
@@ -46,6 +47,7 @@ __all__ = [
     "Join",
     "Map",
     "Meddling",
+    "Operation",
     "Outline",
     "Plan",
     "Program",

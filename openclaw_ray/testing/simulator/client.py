@@ -1,11 +1,12 @@
-"""A simulated client: a driver with a root of its own, a courier, and one bounded long poll on the hub (PROTOCOL.md 2)."""
+"""A simulated client: a driver with a root of its own, a courier, and one bounded long poll on the hub."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from openclaw_ray.core.protocol.messages import Bye, DownMessage, Join as JoinEvent, Verdict
+from openclaw_ray.core.protocol.messages import Bye, DownMessage, Verdict
+from openclaw_ray.core.protocol.messages import Join as JoinEvent
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.testing.simulator.network import Lost
 from openclaw_ray.testing.simulator.plans import Ask, Join, Map, Operation, Spawn, Stop, Work
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ClientProcess", "ClientScript"]
 
 
-class _GaveUp(Exception):  # noqa: N818 - control flow of a script
+class _GaveUp(Exception):
     """A wait took longer than the client's patience."""
 
 
@@ -29,10 +30,20 @@ class ClientProcess(Talker):
         super().__init__(cluster, f"client-{number}")
         self.root = f"agent:worker:driver:{self.name}"
         self.script = ClientScript(self, operations)
-        self.left = False
+        self.left_at = -1.0
         self.post(JoinEvent(self.name, self.root, "worker", leased=cluster.setup.leased))
         self._poll()
         self.script.begin()
+
+    @property
+    def left(self) -> bool:
+        """True once it is over for this client: it has left, was given up, or has died."""
+        return self.left_at >= 0.0
+
+    def leave(self) -> None:
+        """It is over."""
+        if not self.left:
+            self.left_at = self.world.now
 
     # ------------------------------------------------------------------ poll
 
@@ -78,12 +89,12 @@ class ClientProcess(Talker):
     def stale(self) -> None:
         """Its lease ran out: what it waits for fails, and it ends."""
         self.script.close()
-        self.left = True
+        self.leave()
 
     def gone(self) -> None:
         """Its death: only its silence tells of it."""
         self.script.close()
-        self.left = True
+        self.leave()
 
 
 class ClientScript(Script):
@@ -131,7 +142,7 @@ class ClientScript(Script):
     def finished(self) -> None:
         """All done, and the registry knows."""
         self.over = True
-        self.process.left = True
+        self.process.leave()
 
     def _do(self, op: Operation) -> Steps:
         match op:

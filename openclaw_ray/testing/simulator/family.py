@@ -209,7 +209,7 @@ class Family:
         return stop
 
     def drop_unsent(self) -> None:
-        """Take back what no step has carried yet (PROTOCOL.md 6.4): events go before admits, so it would be born later."""
+        """Take back what no step has carried (PROTOCOL.md 6.4): events go before admits, it would be born later."""
         for _, child in self.host.courier.drop_unsent(self.activation):
             child.receipt = Receipt("error", error="stopped before it was sent")
             self.script.receipt(child)

@@ -29,7 +29,7 @@ from openclaw_ray.testing.simulator.plans import (
 )
 from openclaw_ray.testing.simulator.setup import Fault, FaultKind, Schedule, Setup, Weather
 
-__all__ = ["random_faults", "random_program", "random_schedule", "random_setup"]
+__all__ = ["random_schedule", "schedule_by"]
 
 _FAULTS: dict[Weather, tuple[FaultKind, ...]] = {
     Weather.CALM: (),
@@ -43,14 +43,17 @@ _FAULTS: dict[Weather, tuple[FaultKind, ...]] = {
 def random_schedule(seed: int, weather: Weather | str = Weather.CALM) -> Schedule:
     """The schedule of a seed."""
     weather = Weather(weather)
-    choose = Random(f"{weather.value}-{seed}")
+    return replace(schedule_by(Random(f"{weather.value}-{seed}"), weather), origin=seed)
+
+
+def schedule_by(choose: Random, weather: Weather) -> Schedule:
+    """The schedule that these dice make."""
     setup = random_setup(choose, weather)
     program = random_program(choose, setup.limits.max_spawn_depth)
     if program.endless or choose.random() < 0.1:
         setup = replace(setup, patience=choose.choice((0.3, 3.0, 20.0)))
-    return Schedule(
-        choose.getrandbits(48), program, setup, random_faults(choose, weather), weather=weather.value
-    )
+    faults = random_faults(choose, weather)
+    return Schedule(choose.randrange(1 << 32), program, setup, faults, weather=weather.value)
 
 
 def random_setup(choose: Random, weather: Weather) -> Setup:

@@ -10,11 +10,13 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.testing.simulator.process import Process
 from openclaw_ray.testing.simulator.world import World
 
@@ -236,12 +238,15 @@ class Network:
         if reply is None:
             return
         if isinstance(value, Later):
-            value.bind(lambda late: self._answer(sender, reply, late))
-            return
-        habits = self.habits
-        if not process.alive or lose:
-            value = Lost.UNAVAILABLE
-        elif habits.lost_answers and self.world.random.random() < habits.lost_answers:
+            value.bind(lambda late: self._answer_or_not(process, sender, reply, late, lose))
+        else:
+            self._answer_or_not(process, sender, reply, value, lose)
+
+    def _answer_or_not(
+        self, process: Process, sender: Process, reply: Callable[[Any], None], value: Any, lose: bool
+    ) -> None:
+        dice = self.habits.lost_answers
+        if not process.alive or lose or (dice and self.world.random.random() < dice):
             value = Lost.UNAVAILABLE
         self._answer(sender, reply, value)
 
@@ -250,5 +255,8 @@ class Network:
 
 
 def _short(value: object) -> str:
+    if isinstance(value, HubBatch):
+        rows = [f"{row.session_id}: {row.text}" for row in (pickle.loads(data) for _, _, data in value.rows)]
+        return f"messages {dict(value.messages)}, rows {rows}, begins {list(value.begins)}"
     text = str(value)
     return text if len(text) <= 400 else text[:399] + "…"

@@ -1,4 +1,4 @@
-"""The pool's process: it creates session processes, owns and ends them, and holds large values (PROTOCOL.md 7.1, 4.3)."""
+"""The pool's process: it creates, owns and ends session processes, and holds large values (PROTOCOL.md 7.1, 4.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process of the simulated runtime: it can be killed and it can fall silent; what reaches it meanwhile waits or is lost."""
+"""A process of the simulated runtime: it can die or fall silent; what reaches it meanwhile waits or is lost."""
 
 from __future__ import annotations
 

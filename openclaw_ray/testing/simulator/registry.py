@@ -2,7 +2,8 @@
 
 1. A handler is one transaction; its effects and its answer follow the commit. It may die in between.
 2. A commit that fails makes memory useless: a new registry is made from the journal, as after a crash.
-3. It stands on every session actor for the death notice, asks for reports, ticks, and keeps one push to the hub in flight.
+3. It stands on every session actor for the death notice, asks for reports, ticks, and keeps one push to the hub in
+   flight.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from openclaw_ray.core.lifecycle import Cause, DeliveryState, RunState
 from openclaw_ray.testing.simulator.audit import leftovers
 from openclaw_ray.testing.simulator.cluster import Cluster
-from openclaw_ray.testing.simulator.monitor import InvariantBroken, RunView
+from openclaw_ray.testing.simulator.history import InvariantBroken, RunView
 from openclaw_ray.testing.simulator.plans import describe
 from openclaw_ray.testing.simulator.pool import PoolProcess
 from openclaw_ray.testing.simulator.setup import Schedule
@@ -26,7 +26,7 @@ class Outline:
         runs: admitted. ``starts``: sent by the registry. ``turns``: begun. ``maps``: handed out.
         reports: stops reported. ``forced``: runs in them whose process had to be ended.
         states: of the runs that are over, by id.
-        seconds: virtual seconds that it took.
+        seconds: virtual time at which the last client was done.
         log: the trace, if one was kept.
     """
 
@@ -59,7 +59,7 @@ class ScheduleBroken(AssertionError):
         s = self.schedule
         lines = [
             f"{self.rule}: {self.detail}",
-            f"replay: simulate(seed={s.seed}, weather={s.weather!r}, trace=True)",
+            f"replay: simulate(seed={s.origin}, weather={s.weather!r}, trace=True)" if s.origin >= 0 else repr(s),
             f"setup: {s.setup}",
             f"faults: {list(s.faults)}",
             f"meddling: {list(s.meddling)}",
@@ -102,7 +102,7 @@ def run_schedule(schedule: Schedule, *, trace: bool = False, looks: float = 0.01
         monitor.reports,
         monitor.forced,
         {run: v.state for run, v in monitor.runs.items() if v["route"] != "driver"},
-        world.now,
+        max((client.left_at for client in cluster.clients), default=0.0),
         tuple(world.log or ()),
     )
 
@@ -175,7 +175,7 @@ def _left_pending(view: RunView) -> bool:
 
 
 def _announces(cluster: Cluster, dead: set[str]) -> None:
-    """Each delivered completion has its row once in the transcripts, each other none; and none is given up for nothing."""
+    """Each delivered completion has its row once in the transcripts, each other none; none stays pending for nothing."""
     rows: dict[str, int] = {}
     for transcript in cluster.transcripts.rows.values():
         for row in transcript:

@@ -1,6 +1,7 @@
 """A program that waits in virtual time: a generator of waits, driven by what happens.
 
-It yields seconds to be busy for, or a condition to wait for; conditions are looked at again whenever its family has news.
+It yields seconds to be busy for, or a condition to wait for; conditions are looked at again whenever its family has
+news.
 """
 
 from __future__ import annotations
@@ -56,25 +57,22 @@ class Script:
             self._go()
 
     def _go(self) -> None:
-        if self.over or self._steps is None:
+        steps = self._steps
+        if self.over or steps is None:
             return
         self._going = True
-        try:
-            while True:
-                wait = next(self._steps)
-                if self.over:
-                    return
-                if isinstance(wait, (int, float)):
-                    self.host.after(wait, self._woken, self._steps)
-                    return
-                if not wait():
-                    self._condition = wait
-                    return
-        except StopIteration:
-            pass
-        finally:
-            self._going = False
-        self.finished()
+        wait = next(steps, None)
+        while wait is not None and not self.over:
+            if isinstance(wait, (int, float)):
+                self.host.after(wait, self._woken, steps)
+                break
+            if not wait():
+                self._condition = wait
+                break
+            wait = next(steps, None)
+        self._going = False
+        if wait is None and not self.over:
+            self.finished()
 
     def _woken(self, steps: Steps) -> None:
         if steps is self._steps:

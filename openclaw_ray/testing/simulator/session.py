@@ -99,7 +99,7 @@ class SessionProcess(Talker):
         if mark and activation not in self._begun:
             self.cluster.monitor.stopped_unseen(activation)
         turn = self.turn
-        if here and turn is not None and turn.spec.activation == activation:
+        if here and turn is not None:
             turn.cancel(reason, mark)
 
     def on_die_if(self, run: str) -> None:

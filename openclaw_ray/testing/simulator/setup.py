@@ -118,6 +118,7 @@ class Schedule:
 
     Attributes:
         seed: of the choices made on the way (delays, losses).
+        origin: the seed that the whole schedule was made from; -1 for a directed one.
         meddling: what is done to single calls, in directed schedules.
         limit: virtual seconds after the last fault in which everything must have ended.
     """
@@ -129,6 +130,7 @@ class Schedule:
     meddling: tuple[Meddling, ...] = ()
     weather: str = ""
     limit: float = 240.0
+    origin: int = -1
 
     def fresh_meddling(self) -> list[Meddling]:
         """Copies that have seen nothing yet."""

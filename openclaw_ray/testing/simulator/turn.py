@@ -50,11 +50,11 @@ _EVERY_CANCEL = 0.004
 """Most seconds from a cancel to the end of a program that heeds it."""
 
 
-class _Raised(Exception):  # noqa: N818 - what a scripted agent raises
+class _Raised(Exception):
     """A scripted agent failed."""
 
 
-class _Yielded(Exception):  # noqa: N818 - control flow, as `TurnYielded` is
+class _Yielded(Exception):
     """A scripted agent ended its turn by ``turn.yield_()``."""
 
 
@@ -140,7 +140,6 @@ class ScriptedTurn(Script):
             if self.cancelled:
                 self._settle(Outcome(RunState.CANCELLED))
                 return
-        self.process.cluster.monitor.program_runs(spec.activation)
         try:
             for op in plan.operations(spec.turn):
                 yield from self._do(op)

@@ -1,7 +1,7 @@
 """Virtual time: what happens when, in an order that the seed decides.
 
-An entry of the agenda is a call at a moment. Entries of one moment run in the order in which they were made, so the same
-seed gives the same run, event by event.
+An entry of the agenda is a call at a moment. Entries of one moment run in the order in which they were made, so the
+same seed gives the same run, event by event.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A whole runtime driven by hand: registry, couriers, session actors and hub, with the test as network and clock.
 
-Nothing moves by itself. `Hand.step` sends a courier's step and brings its answer back; `Hand.lose` applies it and loses
-the answer. What the registry wants done lies in `Hand.effects` until the test delivers it (`begin`, `notify`, `poll`, …),
-delivers it twice, or throws it away.
+Nothing moves by itself. `Hand.step` sends a courier's step and brings its answer back; `Hand.lose` applies it and
+loses the answer. What the registry wants done lies in `Hand.effects` until the test delivers it (`begin`, `notify`,
+`poll`, …), delivers it twice, or throws it away.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from typing import Any, TypeVar
 import pytest
 
 from openclaw_ray.core.clock import FakeClock
-from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
+from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.protocol.activation import Activation, StartAnswer
 from openclaw_ray.core.protocol.courier import Courier
 from openclaw_ray.core.protocol.hubstate import HubState
 from openclaw_ray.core.protocol.journal import JournalFault, MemoryJournal
 from openclaw_ray.core.protocol.messages import (
-    Admit,
     Answer,
     Completed,
     DeliverTo,
@@ -42,9 +41,10 @@ from openclaw_ray.core.protocol.records import Run
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.core.results import Receipt
+from rules.asking import admit, agent, key_of, root_of
 from rules.turn import Turn
 
-__all__ = ["Hand", "agent", "without"]
+__all__ = ["Hand", "without"]
 
 E = TypeVar("E")
 
@@ -55,11 +55,6 @@ def without(owner: object, rule: str, instead: object) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(owner, rule, instead)
         yield
-
-
-def agent(name: str, *, bundle: str = "b1", spawns: bool = True, **limits: Any) -> AgentEntry:
-    """An agent of the runtime; ``limits`` go into its `AgentLimits`."""
-    return AgentEntry(name, bundle, "here", "hash", spawns, False, False, AgentLimits(name, **limits))
 
 
 class Hand:
@@ -297,19 +292,3 @@ class Hand:
     def messages(self, kind: type[E], receiver: str = "driver") -> list[E]:
         """The messages of a kind that a receiver has been handed."""
         return [m for m in self.heard[receiver] if isinstance(m, kind)]
-
-
-def root_of(client: str) -> str:
-    """The key of a client's root."""
-    return f"agent:w:driver:{client}"
-
-
-def key_of(session: str) -> str:
-    """A session's key, from the name of its run."""
-    return session if session.startswith("agent:") else f"agent:w:subagent:{session}"
-
-
-def admit(run: str, requester: str, **options: Any) -> Admit:
-    """What a courier asks for: a session of its own for the run, named after it."""
-    asked = {"session_key": key_of(run), "session_id": f"s-{run}", "route": "spawn", "task": run, **options}
-    return Admit(run=run, requester=requester, **asked)

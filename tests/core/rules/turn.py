@@ -22,6 +22,7 @@ from openclaw_ray.core.protocol.messages import (
     Verdict,
 )
 from openclaw_ray.core.results import ErrorInfo, Receipt
+from rules.asking import admit
 
 if TYPE_CHECKING:
     from rules.hand import Hand
@@ -37,6 +38,8 @@ class Turn:
     actor: str
     spec: Spec
     waits: int = 0
+    asked: bool = False
+    """It has asked to go on from its present wait."""
 
     @property
     def run(self) -> str:
@@ -64,8 +67,6 @@ class Turn:
 
     def spawn_all(self, children: list[str], **options: Any) -> tuple[Receipt, ...]:
         """Ask for children in one step."""
-        from rules.hand import admit
-
         for child in children:
             asked = admit(child, self.spec.session_key, activation=self.activation, **options)
             self.hand.courier(self.actor).admit(asked, child)
@@ -80,10 +81,12 @@ class Turn:
     def pause(self) -> Answer:
         """It waits for children."""
         self.waits += 1
+        self.asked = False
         return self.say(Paused(self.run, self.activation))
 
     def resume(self) -> Answer:
         """Its wait is over; it asks for its slot."""
+        self.asked = True
         return self.say(Resume(self.run, self.activation, self.waits))
 
     @property

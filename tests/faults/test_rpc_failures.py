@@ -1,0 +1,45 @@
+"""Calls between processes that fail at random, before they arrive, on the way, or with their answers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import HERE, LONG, Driver
+
+pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(300 if LONG else 120, method="signal")]
+
+ITEMS = 200 if LONG else 40
+SHARE = 6 if LONG else 3  # per cent of the calls, for each of the three ways to fail
+
+
+def test_every_item_once_when_calls_between_actors_fail(drivers: Callable[..., Driver], tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    push = {
+        "num_failures": 1_000,
+        "req_failure_prob": SHARE,
+        "resp_failure_prob": SHARE,
+        "in_flight_failure_prob": SHARE,
+    }
+    driver = drivers(
+        str(HERE / "rpc_driver.py"),
+        str(log),
+        str(ITEMS),
+        RAY_testing_rpc_failure=json.dumps({"CoreWorkerService.grpc_client.PushTask": push}),
+        RAY_testing_rpc_failure_avoid_intra_node_failures="0",
+        # else each failure costs a second in which Ray waits to hear that the callee is dead
+        RAY_timeout_ms_task_wait_for_death_info="50",
+    )
+    while not (line := driver.line()).startswith("{"):
+        print(line, file=sys.stderr)
+    found = json.loads(line)
+    assert found["texts"] == [f"r{i}" for i in range(ITEMS)]
+    assert found["trees"] == [[f"rp{i}.{j}" for j in range(3)] for i in range(2)]
+    assert found["errors"] == []
+    assert found["leaks"] == []
+    lines = Counter(log.read_text().split("\n"))
+    assert [line for line, times in lines.items() if times > 1 and line] == []
