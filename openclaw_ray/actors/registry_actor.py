@@ -99,7 +99,7 @@ class RegistryActor:
         self.pool = PoolLine(self)
         self.crew = CrewWatch(self)
         self.hub = HubPush(self)
-        self.views = Views(self.journal)
+        self.views = Views(self.journal, ray.get_runtime_context().get_node_id())
         self._faults = 0
         self._step_times: deque[float] = deque(maxlen=4096)
         if not self._broken:

@@ -24,8 +24,9 @@ __all__ = ["Views", "event_of", "run_row", "session_row"]
 class Views:
     """Reads for lists."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, node: str) -> None:
         self.journal = journal
+        self.node = node
 
     def rows(self, core: Registry, what: str, filters: Mapping[str, Any], limit: int, offset: int) -> list[Any]:
         """A page of ``runs``, ``sessions`` or ``events``."""
@@ -88,8 +89,9 @@ class Views:
             "warm": s.warm_starts,
             "cold": s.cold_starts,
             "refused": s.refused,
-            "pids": sorted(a.pid for a in s.actors.values() if a.pid),
-            "roots": sum(1 for r in s.runs.values() if r.route == "driver"),
+            "pids": sorted(a.pid for a in s.actors.values() if a.pid and a.node == self.node),
+            "marks": len(s.marks),
+            "unheard": [(r.id, r.session) for r in s.runs.values() if r.terminal and r.deliver_to],
             "crew": {a.id: (a.state, a.pid, a.run) for a in s.actors.values()},
             "lanes": [(x.lane, x.width, x.taken) for x in s.lanes.statistics()],
         }

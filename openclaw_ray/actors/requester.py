@@ -70,6 +70,8 @@ class Requester:
         self._stops: dict[str, Future[StopReport]] = {}
         self._marks: dict[str, tuple[str, str]] = {}
         self._over: RuntimeClosed | None = None
+        self._taken: dict[str, Any] = {}
+        self._left = False
         self._stopping_all = 0
         self.on_end: Callable[[str, Future[Completion]], None] | None = None
 
@@ -210,7 +212,12 @@ class Requester:
                 done = _without_value(done, f"the process that held it is gone: {error}", Cause.VALUE_LOST)
             else:
                 done = replace(done, result=replace(done.result, value=taken.result()))
-            self.courier.post(Took(completed.run))
+            with self._lock:
+                if self._left:
+                    return  # the turn is over: the value stays where it was
+                if error is None:
+                    self._taken[completed.run] = done.result.value
+                self.courier.post(Took(completed.run))  # before `leave` can say that it is here
             self._tell(completed, done)
 
         def follow(taken: Future[Any]) -> None:
@@ -236,8 +243,15 @@ class Requester:
             runs = tuple(run for run in run_ids if self._ends.pop(run, None) is not None)
             for run in runs:
                 self._born.pop(run, None)
+                self._taken.pop(run, None)
         if runs:
             self.courier.post(Consumed(self.receiver, runs))
+
+    def leave(self) -> dict[str, Any]:
+        """The turn is over: the large values that it took and its program was not given, by run."""
+        with self._lock:
+            self._left = True
+            return dict(self._taken)
 
     def dismiss(self, run_ids: Sequence[str]) -> None:
         """Nobody wants these ends: stop the runs that go on, and consume each end unseen when it comes.

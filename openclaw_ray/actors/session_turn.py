@@ -102,6 +102,7 @@ class SessionTurn:
             unwanted = spec.transcripts == "failed" and ended.outcome.state is RunState.SUCCEEDED
             rows = () if unwanted else tuple(self._rows)
             self._rows = []
+        kept = self.requester.leave()
         settled = Settled(
             spec.run,
             spec.activation,
@@ -112,8 +113,10 @@ class SessionTurn:
             ended.yielded,
             ended.follow_up,
             ended.runtime,
+            tuple(kept),
         )
         with actor._lock:
+            actor.activation.held.update(kept)
             if ended.held is not None:
                 actor.activation.held[spec.run] = ended.held
             actor.activation.settled(settled)

@@ -105,9 +105,14 @@ class WaitingQueue:
 
     def add(self, waiting: Waiting) -> None:
         """Queue a run once; a second time is no change."""
-        if waiting.run not in self._of:
-            self._groups.setdefault(waiting.group, OrderedDict())[waiting.run] = waiting
-            self._of[waiting.run] = waiting.group
+        if waiting.run in self._of:
+            return
+        members = self._groups.setdefault(waiting.group, OrderedDict())
+        late = bool(members) and next(reversed(members.values())).age > waiting.age
+        members[waiting.run] = waiting
+        self._of[waiting.run] = waiting.group
+        if late:  # a further turn of an older run: it goes before the first turns of newer ones
+            self._groups[waiting.group] = OrderedDict(sorted(members.items(), key=lambda member: member[1].age))
 
     def remove(self, run: str) -> None:
         """Take a run out; harmless if it is not there."""

@@ -34,8 +34,11 @@ class Guest:
             self.reaper.dismiss()
 
 
-def attach() -> Guest:
+def attach(*, start: bool = True) -> Guest:
     """Have Ray initialised: the host's if it is, else by ``RAY_ADDRESS``, else an embedded local one.
+
+    Args:
+        start: without it no Ray is started; the one that runs on this machine is looked for.
 
     Raises:
         RayClientUnsupported: ``RAY_ADDRESS`` is a ``ray://`` address.
@@ -47,7 +50,7 @@ def attach() -> Guest:
         if _is_ray_client():
             raise RayClientUnsupported("ray://")
         return Guest(False, _gcs_address())
-    address = os.environ.get("RAY_ADDRESS", "")
+    address = os.environ.get("RAY_ADDRESS", "") or ("" if start else "auto")
     if address.startswith("ray://"):
         raise RayClientUnsupported(address)
     _probe(address)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import pickle
+import signal
 import time
 import uuid
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from openclaw_ray.actors.here import running_turn
 from openclaw_ray.agents._asking import MISSING, accepted, spawn_request
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.core.errors import (
@@ -23,50 +21,32 @@ from openclaw_ray.core.errors import (
     JoinTimeout,
     PickleRefused,
     ProtocolRefused,
-    RuntimeClosed,
-    RuntimeInUse,
-    RuntimeNotFound,
-    RuntimeUnavailable,
     UnknownAgent,
 )
-from openclaw_ray.core.events import Event
 from openclaw_ray.core.keys import main_key, normalise_agent_id, normalise_key
 from openclaw_ray.core.mapping import OnError
-from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.core.results import Receipt, Result, StopReport
-from openclaw_ray.runtime.client import Client, TurnClient
+from openclaw_ray.runtime import opening
+from openclaw_ray.runtime.client import TurnClient
+from openclaw_ray.runtime.looking import RuntimeView
 from openclaw_ray.runtime.root_map import root_map
-from openclaw_ray.runtime.stats import RuntimeStats, memory_of
-from openclaw_ray.runtime.watching import Watching
 
 if TYPE_CHECKING:
     from openclaw_ray.config import Config
-    from openclaw_ray.core.limits import RuntimeLimits
-    from openclaw_ray.runtime.cluster import Guest
-    from openclaw_ray.runtime.starting import Engine
 
 __all__ = ["Runtime"]
 
-_QUERY_WITHIN = 30.0
-_PAGE = 1_000
 
-
-class Runtime:
+class Runtime(RuntimeView):
     """A running tree of agent sessions, as one client of it sees it. Made by `start` or `connect`."""
 
-    def __init__(
-        self, client: Client | TurnClient, guest: Guest, engine: Engine | None, config: Config, limits: RuntimeLimits, pool_max: int
-    ) -> None:
-        self._client = client
-        self._guest = guest
-        self._engine = engine
-        self._config = config
-        self._limits = limits
-        self._pool_max = pool_max
-        self._closed = False
-        self._watching = Watching()
-        self._peak = 0
-        self._width = max(1, min(2 * _cpus(), pool_max))
+    def __init__(self, opened: opening.Opened) -> None:
+        super().__init__(opened.client.runtime, opened.limits)
+        self._client = opened.client
+        self._guest = opened.guest
+        self._engine = opened.engine
+        self._config = opened.config
+        self._width = max(1, min(2 * _cpus(), opened.pool_max))
         # before Ray's own, which was registered earlier: a program may end without closing
         self._pid = os.getpid()
         atexit.register(self._at_exit)
@@ -108,46 +88,17 @@ class Runtime:
             StateDirError: the state dir cannot be used.
             RayUnreachable, RayClientUnsupported: Ray.
         """
-        from openclaw_ray.agents.bundle import make_bundle
-        from openclaw_ray.config import Config as Configuration
-        from openclaw_ray.config import load
-        from openclaw_ray.runtime.cluster import attach
-        from openclaw_ray.runtime.starting import start_engine
-        from openclaw_ray.store.places import check_name
-
-        settings = config if isinstance(config, Configuration) else load(dict(config) if isinstance(config, Mapping) else config)
-        if name is not None:
-            check_name(name)
-        known = list(agents)
-        bundle = make_bundle(known, app_dir=None if app_dir is None else str(app_dir)) if known else None
-        guest = attach()
-        try:
-            if name is not None and _alive(name):
-                if if_exists == "connect":
-                    return cls._connect(name, settings, guest, on_client_lost)
-                raise RuntimeInUse(name, *_who(name))
-            engine = start_engine(
-                guest, settings, bundle, name=name, state_dir=state_dir, runtime_env=runtime_env
-            )
-            try:
-                ids = [a.id for a in bundle.agents] if bundle is not None else []
-                client = Client(
-                    engine.name,
-                    _default_agent(settings, ids),
-                    lease=engine.limits.client_lease_seconds,
-                    timeout=engine.limits.registry_timeout_seconds,
-                )
-                client.requester.modules = bundle.modules if bundle is not None else ()
-                client.open(leased=False, on_lost="stop")
-            except BaseException:
-                engine.end()
-                raise
-            for note in engine.notes:
-                warnings.warn(note, stacklevel=2)
-            return cls(client, guest, engine, settings, engine.limits, engine.pool_max)
-        except BaseException:
-            guest.leave()
-            raise
+        opened = opening.start(
+            config,
+            agents,
+            name=name,
+            state_dir=state_dir,
+            if_exists=if_exists,
+            runtime_env=runtime_env,
+            app_dir=app_dir,
+            on_lost=on_client_lost,
+        )
+        return cls(opened)
 
     @classmethod
     def connect(cls, name: str, *, on_client_lost: Literal["stop", "keep"] = "stop") -> Runtime:
@@ -158,39 +109,7 @@ class Runtime:
         Raises:
             RuntimeNotFound: there is none of that name; the text lists those there are.
         """
-        from openclaw_ray.config import load
-        from openclaw_ray.runtime.cluster import attach
-
-        guest = attach()
-        try:
-            return cls._connect(name, load({}), guest, on_client_lost)
-        except BaseException:
-            guest.leave()
-            raise
-
-    @classmethod
-    def _connect(cls, name: str, config: Config, guest: Guest, on_lost: str) -> Runtime:
-        from openclaw_ray.actors.asking import ask
-        from openclaw_ray.actors.names import find_actor, runtimes_alive
-
-        try:
-            registry = find_actor(name, "registry")
-        except ValueError:
-            raise RuntimeNotFound(name, runtimes_alive()) from None
-        settings = ask(registry.info.remote, _QUERY_WITHIN)["settings"]
-        agents = ask(registry.agents.remote, _QUERY_WITHIN)
-        limits = settings.limits
-        turn = running_turn(name)
-        if turn is not None:
-            return cls(TurnClient(turn), guest, None, config, limits, settings.pool_max)
-        client = Client(
-            name,
-            _default_agent(config, sorted(agents)),
-            lease=limits.client_lease_seconds,
-            timeout=limits.registry_timeout_seconds,
-        )
-        client.open(leased=True, on_lost=on_lost)
-        return cls(client, guest, None, config, limits, settings.pool_max)
+        return cls(opening.join(name, on_client_lost))
 
     def register(self, agents: Iterable[Any], *, app_dir: str | Path | None = None) -> None:
         """Add agents to the runtime.
@@ -210,11 +129,6 @@ class Runtime:
         asker.modules = (*asker.modules, *bundle.modules)
 
     # ------------------------------------------------------------------ facts
-
-    @property
-    def name(self) -> str:
-        """The runtime's name."""
-        return self._client.runtime
 
     @property
     def root_key(self) -> str:
@@ -421,94 +335,6 @@ class Runtime:
         self._open()
         return self._client.requester.stop(run=run_id).result(timeout)
 
-    # ------------------------------------------------------------------ looking
-
-    def runs(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> list[dict[str, Any]]:
-        """Runs, newest first. Filters: ``root``, ``session``, ``requester``, ``agent``, ``state``."""
-        found: list[dict[str, Any]] = self._query("view", "runs", filters, limit, offset)
-        return found
-
-    def sessions(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> list[dict[str, Any]]:
-        """Sessions, newest first. Filters: ``root``, ``requester``, ``agent``, ``state``."""
-        found: list[dict[str, Any]] = self._query("view", "sessions", filters, limit, offset)
-        return found
-
-    def history(self, key: str, limit: int = 100, offset: int = 0) -> list[dict[str, Any]]:
-        """A page of a session's transcript, newest last: ``role``, ``text``, ``at``, and what else a row has.
-
-        Raises:
-            KeyError: there is no such session.
-        """
-        from openclaw_ray.actors.asking import ask
-        from openclaw_ray.actors.names import find_actor
-
-        key = normalise_key(key)
-        session = self._query("session", key)
-        if session is None:
-            raise KeyError(key)
-        hub = find_actor(self.name, "hub")
-        rows: list[Row] = ask(
-            lambda: hub.history.remote(session["agentId"], session["sessionId"], limit, offset), _QUERY_WITHIN
-        )
-        return [{"role": r.role, "text": r.text, "at": r.at, **(r.meta or {})} for r in rows]
-
-    def events(self, after: int | None = None) -> Iterator[Event]:
-        """Events as they are journaled, from now on or from above number ``after``, until the runtime closes."""
-        return self._events_from(self._query("last_event") if after is None else after)
-
-    def _events_from(self, seq: int) -> Iterator[Event]:
-        import ray
-        from ray.exceptions import RayError
-
-        while not self._closed:
-            try:
-                with self._watching:
-                    events = self._events_after(seq, 1.0)
-            except RuntimeClosed:
-                return
-            except (RayError, ValueError):
-                if self._closed or not ray.is_initialized():
-                    return
-                time.sleep(0.1)
-                continue
-            for event in events:
-                seq = event.seq
-                yield event
-
-    def _events_after(self, seq: int, wait: float) -> list[Event]:
-        """The next events, waited for up to ``wait`` seconds; from the hub, older ones from the journal."""
-        import ray
-
-        from openclaw_ray.actors.names import find_actor
-
-        hub = find_actor(self.name, "hub")
-        held, events = ray.get(hub.events.remote(seq, wait), timeout=_QUERY_WITHIN)
-        found: list[bytes] = events if held else self._query("view", "events", {"after": seq}, _PAGE, 0)
-        return [pickle.loads(event) for event in found]
-
-    def stats(self) -> RuntimeStats:
-        """Figures of the runtime."""
-        info = self._query("info")
-        counts = info["counts"]
-        memory = memory_of([*counts["pids"], info["pid"]])
-        self._peak = max(self._peak, memory)
-        return RuntimeStats(
-            counts["started"],
-            counts["warm"],
-            counts["cold"],
-            counts["refused"],
-            counts["queued"],
-            info["waiting"],
-            counts["runs"],
-            counts["actors_by_state"],
-            counts["pool_max"],
-            counts["slots"],
-            info["retired"],
-            memory,
-            self._peak,
-            info["incarnation"],
-        )
-
     # ------------------------------------------------------------------ closing
 
     def close(self, *, force: bool = False) -> None:
@@ -523,11 +349,11 @@ class Runtime:
         if self._engine is None:
             self._client.close(say=not force)
         else:
-            pids = [] if force else self._pids()
+            pids = self._pids(0.5 if force else 2.0)
             # said although all of it ends: the journal is to tell that what was un-ended was stopped
             self._client.close(say=not force, timeout=0.5 if force else 2.0)
             self._engine.end()
-            _gone(pids, 2.0)
+            _sweep(pids, 0.5 if force else 2.0)
         self._watching.wait_for_none(1.0)
         self._guest.leave()
 
@@ -550,50 +376,16 @@ class Runtime:
 
     # ------------------------------------------------------------------ inside
 
-    def _open(self) -> None:
-        import ray
-
-        # asking a Ray that was shut down would start a new one
-        if self._closed or not ray.is_initialized():
-            raise RuntimeClosed(self.name)
-
     def _registry(self) -> Any:
         return self._client.courier.registry
 
-    def _query(self, method: str, *args: Any) -> Any:
-        """Ask the registry, also over a restart of it. What the question itself is answered with is raised as it is.
-
-        Raises:
-            RuntimeClosed: there is no registry any more; one that is started again keeps its name.
-            RuntimeUnavailable: no answer for ``ray.registryTimeoutSeconds``.
-        """
-        from ray.exceptions import ActorDiedError, RayError, RayTaskError
-
-        from openclaw_ray.actors.asking import ask
-        from openclaw_ray.actors.names import find_actor
-
-        self._open()
-        within = self._limits.registry_timeout_seconds
-        try:
-            registry = find_actor(self.name, "registry")
-        except ValueError:
-            raise RuntimeClosed(self.name) from None
-        try:
-            return ask(lambda: getattr(registry, method).remote(*args), within)
-        except RayTaskError as error:
-            raise error.cause from None
-        except ActorDiedError:
-            raise RuntimeClosed(self.name) from None
-        except RayError as error:
-            raise RuntimeUnavailable("registry", within, str(error).splitlines()[0]) from error
-
-    def _pids(self) -> list[int]:
+    def _pids(self, within: float) -> list[int]:
         import ray
 
         if not ray.is_initialized():
             return []
         with contextlib.suppress(Exception):
-            info = ray.get(self._registry().info.remote(), timeout=2.0)
+            info = ray.get(self._registry().info.remote(), timeout=within)
             pids: list[int] = info["counts"]["pids"]
             return pids
         return []
@@ -605,41 +397,11 @@ def _cpus() -> int:
     return max(1, int(ray.cluster_resources().get("CPU", 1)))  # type: ignore[no-untyped-call]
 
 
-def _alive(name: str) -> bool:
-    from openclaw_ray.actors.names import find_actor
+def _sweep(pids: list[int], within: float) -> None:
+    """Wait until these session processes of this host have ended, and end what their tools have left.
 
-    try:
-        find_actor(name, "registry")
-    except ValueError:
-        return False
-    return True
-
-
-def _who(name: str) -> tuple[int, str, float]:
-    """Process, host and start of the owner of a live runtime, as far as its state dir says."""
-    import socket
-
-    import ray
-
-    from openclaw_ray.actors.names import find_actor
-    from openclaw_ray.store.statelock import owner_of
-
-    info = ray.get(find_actor(name, "registry").info.remote(), timeout=_QUERY_WITHIN)
-    owner = owner_of(Path(info["settings"].state_dir))
-    return (owner.pid, owner.host, owner.since) if owner else (info["pid"], socket.gethostname(), time.time())
-
-
-def _default_agent(config: Config, ids: list[str]) -> str:
-    """The marked one, else ``main``, else the only one (DESIGN.md 7)."""
-    if config.named_agents:
-        return config.default_agent
-    if "main" in ids or not ids:
-        return "main"
-    return ids[0]
-
-
-def _gone(pids: list[int], within: float) -> None:
-    """Wait until these processes of this host have ended."""
+    Ray's raylet does the latter, but not if it is shut down itself in the same moment.
+    """
     import psutil
 
     processes = []
@@ -647,5 +409,8 @@ def _gone(pids: list[int], within: float) -> None:
         with contextlib.suppress(psutil.Error):
             processes.append(psutil.Process(pid))
     psutil.wait_procs(processes, timeout=within)
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
 
 

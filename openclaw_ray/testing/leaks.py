@@ -21,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from openclaw_ray.actors.names import NAMESPACE, actor_name, find_actor
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from openclaw_ray.runtime.runtime import Runtime
 
-__all__ = ["ProcessMark", "assert_at_rest", "assert_gone", "find_leaks", "session_actors_alive"]
+__all__ = ["ProcessMark", "assert_at_rest", "assert_gone", "find_leaks", "session_actors_alive", "unheard_runs"]
 
 _UNENDED = ("queued", "running", "paused")
 _ANSWER_WITHIN = 10.0
@@ -40,13 +40,13 @@ _RAY_WORDS = ("ray::", "/raylet/raylet", "/gcs/gcs_server", "/ray/_private/", "/
 _OUR_WORDS = ("/openclaw_ray/runtime/",)
 
 
-def assert_at_rest(runtime: Runtime, timeout: float = 10.0, *, unheard: int | None = None) -> None:
+def assert_at_rest(runtime: Runtime, timeout: float = 10.0, *, unheard: Collection[str] | None = None) -> None:
     """Wait until nothing of a runtime is left over.
 
     Args:
         timeout: seconds; what ends by itself in that time is no leak.
-        unheard: most ended runs that may still wait for their requester to hear of them; not looked at if
-            not given, as a program may ask for a result as late as it likes.
+        unheard: runs that may have ended without their requester's having been told, e.g. `unheard_runs` of
+            before; not looked at if not given, as a program may ask for a result as late as it likes.
 
     Raises:
         AssertionError: with one line per leak.
@@ -78,7 +78,7 @@ def assert_gone(name: str, timeout: float = 5.0) -> None:
     eventually(none, timeout, every=0.05, what="gone")
 
 
-def find_leaks(runtime: Runtime, *, unheard: int | None = None) -> list[str]:
+def find_leaks(runtime: Runtime, *, unheard: Collection[str] | None = None) -> list[str]:
     """What is left over in a runtime now, one readable line each; see `assert_at_rest`."""
     import ray
 
@@ -108,11 +108,21 @@ def find_leaks(runtime: Runtime, *, unheard: int | None = None) -> list[str]:
     leaks += [f"lane {lane}: {taken} of {width} slots taken" for lane, width, taken in counts["lanes"]]
     leaks += _below(crew)
     if unheard is not None:
-        # what is in memory without being a client's root has ended, or is named above
-        waiting = counts["runs"] - counts["roots"]
-        if waiting > unheard:
-            leaks.append(f"{waiting} runs in the registry's memory, {unheard} expected")
+        known = set(unheard)
+        leaks += [
+            f"run {run} of {session}: ended, and its requester has not heard of it"
+            for run, session in counts["unheard"]
+            if run not in known
+        ]
     return leaks
+
+
+def unheard_runs(runtime: Runtime) -> list[str]:
+    """Ids of ended runs whose requesters have not been given the end: kept in memory until then."""
+    import ray
+
+    info = ray.get(find_actor(runtime.name, "registry").info.remote(), timeout=_ANSWER_WITHIN)
+    return [run for run, _ in info["counts"]["unheard"]]
 
 
 def session_actors_alive(name: str) -> list[str]:

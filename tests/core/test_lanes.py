@@ -135,3 +135,14 @@ def test_all_that_waits_can_be_seen() -> None:
         queue.add(waiting(f"run{i}", i, klass=klass))
     assert {w.run for w in queue.waiting()} == {"run0", "run1", "run2"}
     assert {w.run for w in queue.heads()} == {"run0", "run2"}
+
+
+def test_a_further_turn_of_an_older_run_goes_before_first_turns_of_newer_ones() -> None:
+    queue = WaitingQueue()
+    for run, age in (("newer", 5), ("newest", 9), ("older", 2)):
+        queue.add(Waiting(run, "root", "", 0, 1, "class", age))
+    order = []
+    while (pick := queue.pick(lambda _: True, lambda _: 0)) is not None:
+        order.append(pick.run)
+        queue.remove(pick.run)
+    assert order == ["older", "newer", "newest"]

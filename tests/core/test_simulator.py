@@ -1,4 +1,4 @@
-"""The simulator itself: the same seed is the same run, a broken invariant can be replayed, and its network has Ray's habits."""
+"""The simulator itself: one seed is one run, a broken invariant can be replayed, and its network has Ray's habits."""
 
 from __future__ import annotations
 
@@ -71,9 +71,12 @@ def test_a_trace_is_kept_only_if_it_is_asked_for() -> None:
 
 
 def test_a_broken_schedule_says_what_broke_and_how_to_replay_it() -> None:
-    with taken_out((Courier, "idle", lambda self: True)), pytest.raises(ScheduleBroken) as caught:
+    def some_break() -> None:
         for seed in range(50):
             simulate(seed, Weather.CALM, trace=True)
+
+    with taken_out((Courier, "idle", lambda self: True)), pytest.raises(ScheduleBroken) as caught:
+        some_break()
     broken = caught.value
     text = str(broken)
     assert broken.rule == "everything ends"
@@ -188,7 +191,8 @@ def test_what_reaches_a_silent_process_waits_and_is_lost_if_it_dies() -> None:
 
 
 def test_meddling_takes_the_nth_call_of_its_kind() -> None:
-    world, network, client, session = two(Habits(slow=0.0), Meddling("tell", nth=2, drop=True), Meddling("tell_twice", copies=2))
+    meddling = (Meddling("tell", nth=2, drop=True), Meddling("tell_twice", copies=2))
+    world, network, client, session = two(Habits(slow=0.0), *meddling)
     for number in (1, 2, 3):
         network.tell(client, session.name, "control", Listener.on_tell, number)
     network.tell(client, session.name, "control", Listener.on_tell_twice, 9)

@@ -1,8 +1,8 @@
 """The simulator finds the fault when a rule of PROTOCOL.md 3 (birth) is taken out.
 
-Not here: the spawn's stages 3 to 6 (3.6) come with the later issue that has them; the other checks of admission (3.1) are
-pure and have their tests in `test_admission`. The epoch's fence (3.2) stands behind the stopped set and the memory of
-activations seen: no schedule needs it alone, so it is shown on the actor's side by itself.
+Not here: the spawn's stages 3 to 6 (3.6) come with the later issue that has them; the other checks of admission (3.1)
+are pure and have their tests in `test_admission`. The epoch's fence (3.2) stands behind the stopped set and the memory
+of activations seen: no schedule needs it alone, so it is shown on the actor's side by itself.
 """
 
 from __future__ import annotations
@@ -109,6 +109,16 @@ RULES = [
             {1: _long, 2: Plan(agent="other")},
             (Spawn((1, 1)), Join(), Spawn((2,)), Join()),
             on=setup(pool_max=2, max_spawn_depth=1),
+        ),
+        ("everything ends",),
+    ),
+    Rule(
+        "3.3 a session that counts as the deepest does not spawn",
+        ((Birth, "_may_spawn", lambda self, own, operator: True),),
+        directed(
+            {1: Plan(((Spawn((2,)), Join()),), agent="leaf"), 2: _short},
+            (Spawn((1, 1, 1)), Join()),
+            on=setup(max_spawn_depth=2, pool_max=3, prewarm=3),
         ),
         ("everything ends",),
     ),

@@ -1,9 +1,9 @@
 """The simulator finds the fault when a rule of PROTOCOL.md 4 or 5 (end and turns) is taken out.
 
 Not here: that rows above 64 KB are flushed while a turn runs (4.1), and the 4 × width of a map's results (4.6), are the
-shell's and `MapWindow`'s (`tests/agents/test_map_window`); that the outbox holds an outcome until its verdict (4.2) saves
-a start that the actor would not run a second time, and is shown by counting starts. The kinds of 5.1 are words in a
-start. A resume goes ahead of new starts (5.4) in `test_lanes`.
+shell's and `MapWindow`'s (`tests/agents/test_map_window`). That the outbox holds an outcome until its verdict (4.2)
+saves a start that the actor would not run a second time, and is shown by counting starts. The kinds of 5.1 are words in
+a start. A resume goes ahead of new starts (5.4) in `test_lanes`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from openclaw_ray.core.protocol.crew import Crew
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.testing.simulator import (
     Ask,
+    Fail,
     Fault,
     FaultKind,
     Hang,
-    Fail,
     Join,
     Map,
     Meddling,
@@ -139,7 +139,9 @@ RULES = [
         lambda: (
             schedule
             for nth in range(4, 12)
-            for schedule in directed({1: _joins, 2: _long}, _one, meddling=[Meddling("push", nth=nth, lose_answer=True)])()
+            for schedule in directed(
+                {1: _joins, 2: _long}, _one, meddling=[Meddling("push", nth=nth, lose_answer=True)]
+            )()
         ),
         ("each announce once", "a transcript is in order"),
     ),

@@ -1,9 +1,9 @@
 """The simulator finds the fault when a rule of PROTOCOL.md 6 or 7 (stop; pool, hub, death) is taken out.
 
-Not here, as they are about Ray and the system, and tested in `tests/faults`: that a cancel never goes by `ray.cancel` (6.5),
-tools' process groups (6.9), how fast a death notice comes and that a new incarnation's call queues behind the old one
-(7.2), restarts (7.3), what the clean check finds (7.6), concurrency groups (7.7). That rows of a lower activation are
-refused (7.4) is the transcripts' (`tests/store`): the registry's own fence lets none through.
+Not here, as they are about Ray and the system, and tested in `tests/faults`: that a cancel is no `ray.cancel`
+(6.5), process groups (6.9), how fast a death notice comes and that a new incarnation's call queues behind the old
+one (7.2), restarts (7.3), what the clean check finds (7.6), concurrency groups (7.7). That rows of a lower activation
+are refused (7.4) is the transcripts' (`tests/store`): the registry's own fence lets none through.
 """
 
 from __future__ import annotations
@@ -168,7 +168,12 @@ RULES = [
     Rule(
         "7.4 a new hub gets all that is unacknowledged",
         ((Registry, "hub_again", lambda self, clients=None: ()),),
-        directed({1: _long}, _one, faults=[Fault(FaultKind.HUB, at=0.8)], meddling=[Meddling("poll", nth=2, delay=1.5)]),
+        directed(
+            {1: _long},
+            _one,
+            faults=[Fault(FaultKind.HUB, at=0.8)],
+            meddling=[Meddling("poll", nth=2, delay=1.5)],
+        ),
         ("everything ends",),
     ),
     Rule(

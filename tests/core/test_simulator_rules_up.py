@@ -1,8 +1,8 @@
 """The simulator finds the fault when a rule of PROTOCOL.md 1 or 2 (up and down) is taken out.
 
-Not here: 1.7 and the thread of 1.1 are the shell's (`tests/ray`); that one message is in flight per receiver (2.1) saves
-calls and changes nothing that a program sees; the journal's and the hub's own rules have their tests in `tests/store` and
-`test_hubstate`.
+Not here: 1.7 and the thread of 1.1 are the shell's (`tests/ray`); that one message is in flight per receiver (2.1) is
+to save calls and changes nothing that a program sees; the journal's and the hub's own rules are in `tests/store`
+and `test_hubstate`. With the classes driven by hand, rule by rule: `tests/core/rules`.
 """
 
 from __future__ import annotations

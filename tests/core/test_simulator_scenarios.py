@@ -70,7 +70,8 @@ def test_five_ends_of_five_kinds_free_five_places_at_once() -> None:
 @pytest.mark.parametrize("global_lane", [False, True])
 def test_a_chain_of_joins_finishes_at_max_concurrent_1(global_lane: bool) -> None:
     plans = {n: Plan(((Spawn((n + 1,)), Join()),)) for n in (1, 2, 3)}
-    outline = play({**plans, 4: _short}, on=setup(max_concurrent=1, global_lane=global_lane, max_spawn_depth=4, pool_max=5))
+    tight = setup(max_concurrent=1, global_lane=global_lane, max_spawn_depth=4, pool_max=5)
+    outline = play({**plans, 4: _short}, on=tight)
     assert ends(outline) == {"succeeded": 4}
 
 
@@ -151,7 +152,10 @@ def test_a_registry_killed_in_a_map_of_a_thousand_loses_and_repeats_nothing() ->
 def test_sessions_killed_at_random_in_a_map_are_all_accounted_for() -> None:
     faults = tuple(Fault(FaultKind.SESSION, at=0.5 + 0.3 * i, target=7 * i) for i in range(10))
     [schedule] = directed(
-        {1: Plan(((Work(0.2),),))}, (Map((1,) * 200, 8),), on=setup(pool_max=8, prewarm=8, max_spawn_depth=1), faults=faults
+        {1: Plan(((Work(0.2),),))},
+        (Map((1,) * 200, 8),),
+        on=setup(pool_max=8, prewarm=8, max_spawn_depth=1),
+        faults=faults,
     )()
     outline = run_schedule(schedule, looks=0.0)
     assert outline.runs == 200

@@ -1,7 +1,7 @@
 """Thousands of seeded schedules, and generated ones that shrink, over the invariants of DESIGN.md 3.
 
-``OPENCLAW_RAY_SCHEDULES`` (schedules for each weather, 400 by default) and ``OPENCLAW_RAY_FIRST_SEED`` make a longer round
-of it. A broken schedule says how to replay it.
+``OPENCLAW_RAY_SCHEDULES`` (schedules for each weather, 400 by default) and ``OPENCLAW_RAY_FIRST_SEED`` make a longer
+round of it. A broken schedule says how to replay it.
 """
 
 from __future__ import annotations

@@ -152,6 +152,15 @@ def tooled(turn: oc.SyncTurn) -> None:
 
 
 @oc.agent(spawns=False)
+def bulky(turn: oc.SyncTurn) -> bytes:
+    """Return more than travels with a message, so that it stays here until it is taken."""
+    path, index = turn.input
+    say(path, index)
+    time.sleep(0.05)
+    return bytes([index % 256]) * 200_000
+
+
+@oc.agent(spawns=False)
 def once_or_crash(turn: oc.SyncTurn) -> str:
     """Say its index; some indexes then end their process in ways of their own."""
     path, index = turn.input
@@ -177,5 +186,6 @@ AGENTS = [
     node,
     tooled,
     once_or_crash,
+    bulky,
 ]
 CONFIG = {"agents": {"defaults": {"subagents": {"allowAgents": ["*"], "maxChildrenPerAgent": 10}}}}

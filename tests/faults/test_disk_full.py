@@ -42,13 +42,12 @@ class Disk:
                     continue
 
     def free(self) -> None:
-        self._ballast.unlink()
+        self._ballast.unlink(missing_ok=True)
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
-    place = tmp_path / "disk"
-    place.mkdir()
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disk]:
+    place = tmp_path_factory.mktemp("disk")
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(place)], capture_output=True, check=False
     )
@@ -58,12 +57,19 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-@pytest.fixture
-def rt(ray_here: str, disk: Disk) -> Iterator[oc.Runtime]:
+@pytest.fixture(scope="module")
+def shared(ray_here: str, disk: Disk) -> Iterator[oc.Runtime]:
     ours = {"registryTimeoutSeconds": PATIENCE, "clientLeaseSeconds": 6}
-    with oc.Runtime.start(agents=AGENTS, config={**CONFIG, "ray": ours}, state_dir=disk.path / "state") as runtime:
+    place = disk.path / "state"
+    with oc.Runtime.start(agents=AGENTS, config={**CONFIG, "ray": ours}, state_dir=place) as runtime:
         yield runtime
-        assert_at_rest(runtime, timeout=20)
+
+
+@pytest.fixture
+def rt(shared: oc.Runtime, disk: Disk) -> Iterator[oc.Runtime]:
+    yield shared
+    disk.free()
+    assert_at_rest(shared, timeout=20)
 
 
 def test_a_map_is_refused_by_the_journals_name_and_the_next_one_works(
@@ -121,5 +127,6 @@ def test_a_start_on_a_full_disk_is_refused_at_once(ray_here: str, disk: Disk) ->
     disk.fill()
     since = time.monotonic()
     with pytest.raises(StateDirError):
-        oc.Runtime.start(agents=AGENTS, config=CONFIG, state_dir=disk.path / "state")
+        oc.Runtime.start(agents=AGENTS, config=CONFIG, state_dir=disk.path / "another")
     assert time.monotonic() - since < 10
+    disk.free()

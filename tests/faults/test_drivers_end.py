@@ -23,7 +23,13 @@ pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, meth
 
 WITHIN = 2.0
 ENDS = [("kill", -9), ("exception", 1), ("exit", 5), ("unclosed", 3), ("ctrl-c", -2), ("close", 0)]
-SHORT = ("kill", "unclosed")
+
+
+def _short(*ways: str) -> list[object]:
+    """The ways to end, all but these of the long form."""
+    return [end if end[0] in ways else pytest.param(*end, marks=pytest.mark.long) for end in ENDS]
+
+
 RAYS_OWN = re.compile(r"/raylet/raylet|/gcs/gcs_server|/ray/_private/|/ray/dashboard/|/ray/autoscaler/|ray::\w*Agent")
 
 
@@ -42,7 +48,7 @@ def _end(driver: Driver, way: str, code: int) -> float:
     return time.monotonic()
 
 
-@pytest.mark.parametrize(("way", "code"), ENDS)
+@pytest.mark.parametrize(("way", "code"), _short("kill", "exception", "exit", "ctrl-c"))
 def test_an_end_on_a_hosts_ray(
     drivers: Callable[..., Driver], ray_here: str, tmp_path: Path, way: str, code: int
 ) -> None:
@@ -63,9 +69,7 @@ def test_an_end_on_a_hosts_ray(
     assert_gone(name, timeout=WITHIN)
 
 
-@pytest.mark.parametrize(
-    ("way", "code"), [end if end[0] in SHORT else pytest.param(*end, marks=pytest.mark.long) for end in ENDS]
-)
+@pytest.mark.parametrize(("way", "code"), _short("kill", "unclosed"))
 def test_an_end_with_an_embedded_ray(
     drivers: Callable[..., Driver], tmp_path: Path, way: str, code: int
 ) -> None:

@@ -88,6 +88,34 @@ def test_a_stop_under_way_is_finished_by_the_next_registry(rt: oc.Runtime, log: 
     assert [rt.result(receipt).status for receipt in receipts] == [oc.ResultStatus.CANCELLED] * 2
 
 
+def test_what_ran_waited_and_was_stopped_is_each_found_again_as_it_was(rt: oc.Runtime, log: Log) -> None:
+    running = [rt.spawn(agent_id="polite", input=(log.path, f"run{i}")) for i in range(3)]
+    stopped = rt.spawn(agent_id="yielder", input=(log.path, 2, 1.0))
+    undelivered = rt.spawn(agent_id="count", input=(log.path, "undelivered", 0))
+    log.wait_for(6)
+    eventually(lambda: rt.runs(session=stopped.session_key)[0]["state"] == "paused", 10)
+    mapping = threading.Thread(
+        target=lambda: rt.map("count", [(log.path, f"q{i}", 0.3) for i in range(6)], width=1)
+    )
+    mapping.start()
+    eventually(lambda: rt.stats().queued > 0, 10)
+    stop = threading.Thread(target=rt.stop, args=(stopped.session_key,))
+    stop.start()
+    eventually(lambda: rt.runs(session=stopped.session_key)[0]["state"] == "cancelled", 10, every=0.002)
+    assert kill(rt, Victim.REGISTRY)
+
+    mapping.join()
+    stop.join()
+    assert rt.result(undelivered, timeout=20).text == "rundelivered"
+    assert rt.result(stopped, timeout=20).status is oc.ResultStatus.CANCELLED
+    assert {row["state"] for receipt in running for row in rt.runs(session=receipt.session_key)} == {"running"}
+    [row] = rt.runs(session=stopped.session_key)
+    assert row["turns"] == 1  # it was not woken
+    for receipt in running:
+        assert rt.stop(receipt.session_key, timeout=20).stopped == 1
+    assert log.doubled() == {}
+
+
 @pytest.mark.long
 @pytest.mark.timeout(600, method="signal")
 @pytest.mark.parametrize("round_seed", range(5))

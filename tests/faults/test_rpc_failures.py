@@ -13,7 +13,7 @@ from conftest import HERE, LONG, Driver
 
 pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(300 if LONG else 120, method="signal")]
 
-ITEMS = 200 if LONG else 40
+ITEMS = 200 if LONG else 30
 SHARE = 6 if LONG else 3  # per cent of the calls, for each of the three ways to fail
 
 

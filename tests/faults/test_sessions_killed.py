@@ -44,6 +44,21 @@ def test_retries_run_anew_what_died(rt: oc.Runtime, log: Log, seed: int) -> None
     assert [result.text for result in results] == [f"r{i}" for i in range(100)]
 
 
+def test_large_values_are_whole_or_their_loss_is_told(rt: oc.Runtime, log: Log, seed: int) -> None:
+    items = 150
+    with Killer(rt, [Victim.SESSION], rate=1.5, seed=seed):
+        results = rt.map("bulky", [(log.path, i) for i in range(items)], width=4)
+    assert [result.index for result in results] == list(range(items))
+    for i, result in enumerate(results):
+        if result.ok:
+            assert result.value == bytes([i % 256]) * 200_000
+        else:
+            assert result.error is not None
+            assert result.error.cause in (Cause.PROCESS_DIED, Cause.VALUE_LOST)
+    assert sum(result.ok for result in results) > items / 2
+    assert log.doubled() == {}
+
+
 def test_each_way_to_die_is_told_by_its_true_reason(rt: oc.Runtime, log: Log) -> None:
     results = rt.map("once_or_crash", [(log.path, i) for i in range(40)], width=4)
     reasons = {r.index: r.error.cause for r in results if r.error is not None}

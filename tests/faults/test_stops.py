@@ -19,7 +19,12 @@ from openclaw_ray.testing.eventually import eventually
 
 pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, method="signal")]
 
-GRACE = 2.0  # ray.stopGraceSeconds, the default
+GRACE = 3.0  # forty processes on two busy cores need their time to end by themselves
+
+
+@pytest.fixture(scope="module")
+def config() -> dict[str, object]:
+    return {"stopGraceSeconds": GRACE}
 
 
 def _tools(log: Log) -> list[psutil.Process]:

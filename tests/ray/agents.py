@@ -158,10 +158,12 @@ def value_parent(turn: oc.SyncTurn) -> list[Any]:
 
 @oc.agent
 async def value_yielder(turn: oc.Turn) -> list[int] | None:
-    """Two large values of children, over a yield."""
+    """Two large values of children, over a yield; the first of them comes while the turn still runs."""
     if turn.kind == "task":
-        for _ in range(2):
-            await turn.spawn(turn.text, agent_id="make_value")
+        first = await turn.spawn(turn.text, agent_id="make_value")
+        while not turn._port.completion(first.run_id).done():
+            await asyncio.sleep(0.005)
+        await turn.spawn(turn.text, agent_id="make_value")
         turn.yield_()
     return [int(done.result.raise_for_status().value.sum()) for done in turn.completions]
 
@@ -464,6 +466,14 @@ def relay(turn: oc.SyncTurn) -> str:
     turn.spawn("go", agent_id="no_join", input=turn.input)
     [done] = turn.join()
     return f"the middle says: {done.text}"
+
+
+@oc.agent
+def one_child(turn: oc.SyncTurn) -> list[str]:
+    """A child that says what this one was told."""
+    turn.spawn(turn.text, agent_id="echo")
+    [done] = turn.join()
+    return [done.result.status.value, done.text]
 
 
 @oc.agent(follow_up=True)

@@ -255,7 +255,7 @@ def test_a_start_with_two_agents_of_one_id_starts_nothing(shared: oc.Runtime) ->
 
     before = runtimes_alive()
     pair = [oc.agent(id="twice")(lambda_) for lambda_ in (_first, _second)]
-    with pytest.raises(DuplicateAgent, match="_first.*_second"):
+    with pytest.raises(DuplicateAgent, match=r"_first.*_second"):
         oc.Runtime.start(agents=pair)
     assert runtimes_alive() == before
 

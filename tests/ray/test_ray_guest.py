@@ -1,4 +1,4 @@
-"""A good guest: on the host's Ray, in its tasks and actors, and beside other runtimes (DESIGN.md 5, 7; SCENARIOS.md K)."""
+"""A good guest: on a host's Ray, in its tasks and actors, beside other runtimes (DESIGN.md 5, 7; SCENARIOS.md K)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from support.programs import run_program
 import openclaw_ray as oc
 from openclaw_ray.actors.names import runtimes_alive
 from openclaw_ray.core.errors import (
+    ConfigError,
     PickleRefused,
     RuntimeClosed,
     RuntimeInUse,
@@ -95,7 +96,10 @@ def test_a_host_keeps_its_ray_its_namespace_and_its_logging() -> None:
         before, cwd, path, environment = seen(), os.getcwd(), list(sys.path), dict(os.environ)
         import agents
         import openclaw_ray as oc
-        config = {"agents": {"defaults": {"subagents": {"allowAgents": ["*"]}}}}
+        config = {
+            "agents": {"defaults": {"subagents": {"allowAgents": ["*"]}}},
+            "ray": {"pool": {"max": 8, "prewarm": 2}},
+        }
         with oc.Runtime.start(agents=agents.ALL, config=config) as rt:
             texts = [result.text for result in rt.map("echo", ["a", "b"])]
             tree = rt.result(rt.spawn("go", "tree", input=(3, 3))).value
@@ -251,6 +255,14 @@ def test_a_second_client_in_one_process_has_a_root_of_its_own(rt: oc.Runtime) ->
         other.spawn("x", "echo")
 
 
+def test_one_client_may_stop_what_another_started(rt: oc.Runtime, gate: Gate) -> None:
+    receipt = rt.spawn("wait", "hold", input=gate.place)
+    gate.wait_for(1)
+    with oc.Runtime.connect(rt.name) as other:
+        assert other.stop(receipt.session_key).stopped == 1
+    assert rt.result(receipt).status is oc.ResultStatus.CANCELLED
+
+
 def test_a_name_that_is_not_there_is_said_with_those_that_are(shared: oc.Runtime) -> None:
     with pytest.raises(RuntimeNotFound, match=rf"no runtime 'no-such' .*alive: .*{shared.name}"):
         oc.Runtime.connect("no-such")
@@ -323,6 +335,16 @@ def test_a_state_dir_that_cannot_be_is_refused(shared: oc.Runtime, place: str) -
 def test_a_name_that_can_be_none_is_refused(shared: oc.Runtime, name: str) -> None:
     with pytest.raises(ValueError, match="runtime name"):
         oc.Runtime.start(agents=[agents.echo], name=name)
+
+
+def test_a_wrong_configuration_is_refused_whole_before_anything_starts(shared: oc.Runtime) -> None:
+    wrong = {"agents": {"defaults": {"subagents": {"maxConcurent": 1, "maxSpawnDepth": 6}}}}
+    with pytest.raises(ConfigError) as caught:
+        oc.Runtime.start(agents=[agents.echo], config=wrong)
+    text = str(caught.value)
+    assert "agents.defaults.subagents.maxConcurent" in text
+    assert "did you mean maxConcurrent?" in text
+    assert "agents.defaults.subagents.maxSpawnDepth" in text
 
 
 # ---------------------------------------------------------------------- addresses

@@ -1,4 +1,4 @@
-"""A session sees nothing of another's: not by inheritance, not by re-use of a process (PROTOCOL.md 7.6; SCENARIOS.md 45)."""
+"""A session sees nothing of another's, by inheritance or by re-use of a process (PROTOCOL.md 7.6; SCENARIOS.md 45)."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import agents
@@ -101,6 +102,25 @@ def test_a_parent_that_waits_holds_no_slot(narrow: oc.Runtime, gate: Gate) -> No
 
 def test_the_deepest_session_is_at_the_depth_of_this_runtime(narrow: oc.Runtime) -> None:
     assert narrow.result(narrow.spawn("dig", "digger")).raise_for_status().value["depth"] == 3
+
+
+# ---------------------------------------------------------------------- a cap over all
+
+
+@pytest.fixture
+def one_turn(shared: oc.Runtime, at_rest: AtRest) -> Iterator[oc.Runtime]:
+    """``ray.maxActiveSessions`` 1."""
+    settings = config(subagents={"maxSpawnDepth": 3}, pool={"max": 6, "prewarm": 3})
+    settings["ray"]["maxActiveSessions"] = 1
+    with oc.Runtime.start(agents=agents.ALL, config=settings) as runtime, at_rest(runtime):
+        yield runtime
+
+
+def test_a_cap_of_one_turn_counts_what_runs_and_not_who_waits(one_turn: oc.Runtime, gate: Gate) -> None:
+    receipt = one_turn.spawn("go", "tree", input=(2, 2))
+    stays = [result.raise_for_status().value for result in one_turn.map("meet", [(gate.place, 1)] * 6, width=6)]
+    assert all(ended <= began for (_, ended), (began, _) in pairwise(sorted(stays)))
+    assert one_turn.result(receipt, timeout=60).raise_for_status().value == 7
 
 
 # ---------------------------------------------------------------------- two CPUs, six processes

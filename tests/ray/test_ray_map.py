@@ -12,7 +12,7 @@ import pytest
 import openclaw_ray as oc
 from openclaw_ray.core.errors import InvalidItem, RunFailed, TaskTooLarge, UnknownAgent
 from openclaw_ray.testing.eventually import eventually
-from openclaw_ray.testing.leaks import assert_at_rest
+from openclaw_ray.testing.leaks import assert_at_rest, unheard_runs
 
 if TYPE_CHECKING:
     from support.runtimes import Gate
@@ -66,10 +66,11 @@ def test_without_enough_retries_the_last_error_stands(rt: oc.Runtime, gate: Gate
 
 
 def test_on_error_raise_stops_the_others_and_starts_nothing_more(rt: oc.Runtime, gate: Gate) -> None:
+    before = unheard_runs(rt)
     items = [(gate.place, 2)] * 50
-    with pytest.raises(RunFailed, match="item 0.*LookupError.*the first one"):
+    with pytest.raises(RunFailed, match=r"item 0.*LookupError.*the first one"):
         rt.map("first_fails", items, width=3, on_error="raise")
-    assert_at_rest(rt, unheard=0)
+    assert_at_rest(rt, unheard=before)
     started = set(gate.entered)
     assert {"0", "1", "2"} <= started
     assert len(started) <= 6  # those that ran, and one queued for each of them
@@ -81,11 +82,12 @@ def test_no_items_give_no_results(rt: oc.Runtime) -> None:
 
 
 def test_items_are_pulled_only_as_there_is_room(rt: oc.Runtime) -> None:
+    before = unheard_runs(rt)
     pulled = 0
 
     def endless() -> Iterator[str]:
         nonlocal pulled
-        for pulled in itertools.count(1):  # noqa: B007 - the count is what is looked at
+        for pulled in itertools.count(1):
             yield f"item {pulled}"
 
     stream = rt.imap("echo", endless(), width=4)
@@ -93,27 +95,29 @@ def test_items_are_pulled_only_as_there_is_room(rt: oc.Runtime) -> None:
         assert next(stream).text == f"item {number}"
         assert pulled <= number + 4 * 4
     stream.close()
-    assert_at_rest(rt, unheard=0)
+    assert_at_rest(rt, unheard=before)
 
 
 def test_closing_a_stream_early_stops_what_runs(rt: oc.Runtime, gate: Gate) -> None:
+    before = unheard_runs(rt)
     stream = rt.imap("first_goes", [gate.place] * 30, width=3, ordered=False)
     assert next(stream).index == 0
     stream.close()
-    assert_at_rest(rt, unheard=0)
+    assert_at_rest(rt, unheard=before)
     ended = {row["state"] for row in rt.runs(agent="first_goes", limit=100) if row["index"] > 0}
     assert ended == {"cancelled"}
     assert len(gate.entered) < 10
 
 
 def test_an_iterator_that_raises_ends_the_map_with_its_error(rt: oc.Runtime) -> None:
+    before = unheard_runs(rt)
     def broken() -> Iterator[str]:
         yield "one"
         raise OSError("the source is gone")
 
     with pytest.raises(OSError, match="the source is gone"):
         rt.map("echo", broken())
-    assert_at_rest(rt, unheard=0)
+    assert_at_rest(rt, unheard=before)
 
 
 def test_other_items_than_text_have_a_bounded_repr_as_text(rt: oc.Runtime) -> None:

@@ -161,11 +161,20 @@ def test_two_stops_of_one_session_at_once_are_both_answered(rt: oc.Runtime, gate
 
 
 def test_a_later_run_under_the_same_top_level_key_is_not_bound(rt: oc.Runtime, gate: Gate) -> None:
-    threads = threading.Thread(target=lambda: pytest.raises(RunCancelled, rt.ask, "asked_hold", str(gate.place)))
-    threads.start()
+    ended: list[object] = []
+
+    def ask() -> None:
+        try:
+            rt.ask("asked_hold", str(gate.place))
+        except RunCancelled as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
     gate.wait_for(1)
     assert rt.stop("agent:asked_hold:main").stopped == 1
-    threads.join(30)
+    thread.join(30)
+    assert len(ended) == 1
     gate.open()
     assert rt.ask("asked_hold", str(gate.place), timeout=30).text == "through"
 

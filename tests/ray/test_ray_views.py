@@ -188,7 +188,7 @@ def test_lists_are_filtered_and_paged(rt: oc.Runtime) -> None:
 
 
 def test_a_filter_that_there_is_not_is_refused_at_once(rt: oc.Runtime) -> None:
-    with pytest.raises(ValueError, match="cannot be filtered by 'colour'.*state"):
+    with pytest.raises(ValueError, match=r"cannot be filtered by 'colour'.*state"):
         rt.runs(colour="red")
 
 
@@ -244,6 +244,30 @@ def test_refused_spawns_are_counted(rt: oc.Runtime) -> None:
     assert rt.stats().spawns_refused == before + 1
 
 
+def test_what_has_ended_and_was_heard_leaves_the_registrys_memory(rt: oc.Runtime, gate: Gate) -> None:
+    def held() -> dict[str, int]:
+        counts = rt._query("info")["counts"]
+        # each session process has a downlink of its own
+        receivers = counts["receivers"] - sum(state != "growing" for state, _, _ in counts["crew"].values())
+        return {"receivers": receivers, **{name: counts[name] for name in ("runs", "sessions", "marks")}}
+
+    before = held()
+    rt.map("echo", [str(number) for number in range(50)])
+    rt.map("nested", [1])
+    rt.map("failing_map", ["go"])
+    stopped = rt.spawn("go", "crowd", input=(gate.place, 2))
+    rt.stop(stopped.session_key)
+    rt.result(stopped)
+    gate.open()
+    rt.result(rt.spawn("first", "joins", input=gate.place))
+    rt.result(rt.spawn("go", "no_join", input=gate.place))
+    rt.imap("echo", ["never asked for"])
+    stream = rt.imap("echo", [str(number) for number in range(50)], width=2)
+    next(stream)
+    stream.close()
+    eventually(lambda: held() == before, what=f"what is held is as before: {before}")
+
+
 def test_lists_answer_while_a_session_sleeps_through_everything(rt: oc.Runtime, gate: Gate) -> None:
     receipt = rt.spawn("sleep", "deaf", input=gate.place)
     gate.wait_for(1)
@@ -284,7 +308,7 @@ def test_the_timeout_of_an_ask_ends_the_waiting_not_the_run(rt: oc.Runtime, gate
 
 @pytest.mark.parametrize("to", ["nobody", "agent:nobody:main"])
 def test_asking_nobody_is_refused_with_those_there_are(rt: oc.Runtime, to: str) -> None:
-    with pytest.raises(SpawnError, match="no agent or session .*agents: .*echo"):
+    with pytest.raises(SpawnError, match=r"no agent or session .*agents: .*echo"):
         rt.ask(to, "hello?")
 
 

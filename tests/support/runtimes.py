@@ -91,7 +91,7 @@ def mark() -> Iterator[ProcessMark]:
 
 @pytest.fixture(scope="session")
 def shared(mark: ProcessMark) -> Iterator[oc.Runtime]:
-    """An embedded runtime with all agents of ``tests/ray/agents.py``; runtimes started beside it are its Ray's guests."""
+    """An embedded runtime with the agents of ``tests/ray/agents.py``; others started beside it are its Ray's guests."""
     import agents
 
     import openclaw_ray as oc

@@ -110,6 +110,9 @@ class Birth:
     def _check(self, requester: Session, parent: Run, operator: bool, admit: Admit) -> Refusal | None:
         s = self.s
         own = s.agents.get(requester.agent)
+        if own is not None and not self._may_spawn(own, operator):
+            text = f"{requester.key} may not spawn: agent {own.id!r} is declared with spawns=False"
+            return Refusal("forbidden", text, "spawns")
         facts = SpawnFacts(
             requester_key=requester.key,
             requester_agent=requester.agent,
@@ -130,8 +133,12 @@ class Birth:
         )
         return check_spawn(facts, limits)
 
+    def _may_spawn(self, own: AgentEntry, operator: bool) -> bool:
+        """What ``spawns=False`` promises is held to: the reserve rule counts such a session as a leaf (PROTOCOL.md 3.3)."""
+        return own.spawns or operator
+
     def _stopping(self, parent: Run, operator: bool) -> bool:
-        """Whether a stop mark lies on the parent or above it; a client's root lives on after a stop (PROTOCOL.md 6.1)."""
+        """Whether a stop mark lies on the parent or above; a client's root lives on after a stop (PROTOCOL.md 6.1)."""
         return not (operator and parent.route == "driver") and bool(lineage.bound_by_mark(self.s.runs, parent))
 
     def _admit_message(self, client: str, parent: Run, requester: Session, admit: Admit) -> Receipt:
@@ -355,7 +362,8 @@ class Birth:
         receiver = self.receiver_of(run.requester)
         actor = self.s.actors.get(run.actor)
         if receiver and actor is not None:
-            self.down.tell(receiver, Bound(run.id, run.activation, actor.id, self.handle_for(receiver, actor)))
+            handle = self.handle_for(receiver, actor)
+            self.down.tell(receiver, Bound(run.id, run.activation, actor.id, handle, run.seq))
 
     def receiver_of(self, session_key: str) -> str:
         """The downlink that a session's program hears on now: its client's, its running turn's, or none."""

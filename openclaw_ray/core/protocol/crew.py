@@ -20,6 +20,7 @@ from openclaw_ray.core.protocol.birth import ASK_AFTER, Birth
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.messages import (
+    DropValue,
     Exit,
     Grow,
     Hello,
@@ -220,7 +221,7 @@ class Crew:
 
     def pool_met(self, owned: Iterable[str], values: Iterable[str] = ()) -> None:
         """What a pool owns, told when this registry or that pool is new: end what nobody knows, ask again for what was
-        to grow, drop the values that nobody will take (a call to either may have been lost with its caller or its callee).
+        to grow, drop the values that nobody will take (a call to either may have been lost with its caller or callee).
 
         ``values``: runs whose large values the pool holds.
         """
@@ -233,7 +234,9 @@ class Crew:
                 actor.born_at = s.clock.mono()
                 s.effect(Grow((actor.id,), actor.resources))
         for run_id in values:
-            self.ending.value_held(run_id)
+            run = s.runs.get(run_id)
+            if run is None or not run.held_by:
+                s.effect(DropValue(run_id))
 
     def reported(self, report: Report) -> None:
         """What an actor says of itself (3, 4)."""

@@ -115,6 +115,7 @@ class Ending:
         if outcome.held:
             run.held_by = run.actor
         run.follow_up = event.follow_up
+        self._keep_values(run, actor, event.keeps)
         self.leave_actor(run, actor, keep=not event.clean.reasons)
         s.queue.remove(run.id)
         run.resuming = False
@@ -125,6 +126,17 @@ class Ending:
                 return again
         caller = actor if outcome is event.outcome else None
         return Verdict(event.run, "settled", state, deliver=self.finish(run, state, caller))
+
+    def _keep_values(self, run: Run, actor: Actor | None, children: tuple[str, ...]) -> None:
+        """Large values that the turn took for nobody are in its process now, until they are taken again (PROTOCOL.md 4.3)."""
+        if actor is None:
+            return
+        for child_id in children:
+            child = self.s.runs.get(child_id)
+            if child is not None and child.terminal and child.deliver_to == run.session and not child.held_by:
+                child.held_by = run.actor
+                actor.keeps = True
+                self.s.touch(child)
 
     def _verdict(self, run: Run, outcome: Outcome) -> tuple[RunState, Outcome]:
         """The state that counts (1): a mark and a deadline come before what the child did."""
@@ -234,7 +246,7 @@ class Ending:
         run.slot = -1
 
     def leave_actor(self, run: Run, actor: Actor | None, *, keep: bool) -> None:
-        """The session leaves its actor: free for its class, or on its way to be ended."""
+        """The session leaves its actor: free for its class, or on its way to be ended, once it holds no value any more."""
         s = self.s
         self.down.close(run.activation)
         session = s.sessions[run.session]
@@ -247,15 +259,15 @@ class Ending:
         actor.run = ""
         if not keep:
             actor.kill_why = "not clean after a turn"
-        if self.holds(run):
+        if actor.keeps or self.holds(run):
             actor.state = "releasing"
         else:
             self.free(actor)
         s.touch(actor)
 
     def holds(self, run: Run) -> bool:
-        """Whether its large value is still in its process, which so is not free (PROTOCOL.md 4.3)."""
-        return bool(run.held_by)
+        """Whether its large value is still in the process of its newest turn: that one is not free (PROTOCOL.md 4.3)."""
+        return bool(run.held_by) and run.held_by == run.ran_on
 
     def free(self, actor: Actor) -> None:
         """An actor that holds nothing any more: idle, or ended if it must not be used again."""
@@ -560,22 +572,23 @@ class Ending:
             self.s.touch(run)
             self.retire_if_done(run)
 
-    def value_held(self, run_id: str) -> None:
-        """The pool has taken it."""
+    def value_held(self, run_id: str, taken_from: str = "") -> None:
+        """The pool has taken it from the actor ``taken_from``; a value of an earlier turn is not the one that counts."""
         run = self.s.runs.get(run_id)
         if run is None or not run.held_by:
             self.s.effect(DropValue(run_id))
             return
+        if run.parking != run.held_by or taken_from not in ("", run.held_by):
+            return
         actor = self.s.actors.get(run.held_by)
         run.held_by = "pool"
         self.s.touch(run)
-        if actor is not None and actor.state == "releasing":
-            self.free(actor)
-            self.s.touch(actor)
+        self._free_if_empty(actor)
 
     def park_value(self, run: Run) -> None:
         """Nobody is there to take it now: the pool does, so that it does not keep an actor from the runs that wait."""
         if run.held_by and run.held_by != "pool":
+            run.parking = run.held_by
             self.s.effect(HoldValue(run.held_by, run.id))
 
     def drop_value(self, run: Run) -> None:
@@ -586,7 +599,14 @@ class Ending:
         self.s.effect(DropValue(run.id))
         actor = self.s.actors.get(run.held_by)
         run.held_by = ""
-        if actor is not None and actor.state == "releasing":
+        self._free_if_empty(actor)
+
+    def _free_if_empty(self, actor: Actor | None) -> None:
+        """The last value has left the process of a turn that is over."""
+        if actor is None or actor.state != "releasing":
+            return
+        if not any(run.held_by == actor.id for run in self.s.runs.values()):
+            actor.keeps = False
             self.free(actor)
             self.s.touch(actor)
 

@@ -225,6 +225,7 @@ class Settled:
         yielded: the turn ended by ``turn.yield_()``.
         follow_up: the agent asks for a further turn when its children have settled (PROTOCOL.md 5.3).
         runtime: seconds that the turn lasted, as its process measured.
+        keeps: children whose large values the turn has taken and its program was not given; they are in this process.
     """
 
     run: str
@@ -236,6 +237,7 @@ class Settled:
     yielded: bool = False
     follow_up: bool = False
     runtime: float = 0.0
+    keeps: tuple[str, ...] = ()
 
 
 @compact
@@ -463,12 +465,14 @@ class Answer:
 @compact
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Which actor runs a child. ``handle`` travels once per requester."""
+    """Which actor runs a child. ``handle`` travels once per requester. ``born``: the run's journal number; a stop goes down
+    this handle only if its mark's number is higher, as it does not bind later runs (PROTOCOL.md 6.1)."""
 
     run: str
     activation: str
     actor: str
     handle: Any = None
+    born: int = field(default=0, compare=False)
 
 
 @compact

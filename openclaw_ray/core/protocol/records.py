@@ -135,6 +135,8 @@ class Run(Record):
     give_up_at: float | None = _live()
     asked_at: float | None = _live()
     redeliver_at: float | None = _live()
+    parking: str = _live("")
+    """The actor that the pool was asked to take its large value from."""
     called_by: str = _live("")
     """The child's actor that calls ``deliver`` for it, until that is confirmed."""
 
@@ -206,6 +208,8 @@ class Actor(Record):
     known: bool = _live(False)
     """It has answered to this incarnation of the registry (a Hello, a report, an event)."""
     kill_at: float | None = _live()
+    keeps: bool = _live(False)
+    """Large values of children of its last turn are in it (PROTOCOL.md 4.3)."""
 
 
 @dataclass(slots=True)

@@ -218,12 +218,12 @@ class Registry:
         return self._entry(lambda: self.crew.growth_failed(actor, why, never=never))
 
     def pool_met(self, owned: Iterable[str], values: Iterable[str] = ()) -> tuple[Effect, ...]:
-        """A pool says which actors it owns and whose values it holds, when it or this registry is new (PROTOCOL.md 7.3)."""
+        """A pool says which actors it owns and whose values it has, when it or this registry is new (PROTOCOL.md 7.3)."""
         return self._entry(lambda: self.crew.pool_met(owned, values))
 
-    def value_held(self, run: str) -> tuple[Effect, ...]:
-        """The pool has taken a large value (PROTOCOL.md 4.3)."""
-        return self._entry(lambda: self.ending.value_held(run))
+    def value_held(self, run: str, taken_from: str = "") -> tuple[Effect, ...]:
+        """The pool has taken a large value from an actor (PROTOCOL.md 4.3)."""
+        return self._entry(lambda: self.ending.value_held(run, taken_from))
 
     def client_silent(self, client: str) -> tuple[Effect, ...]:
         """The hub has not heard of a client for its lease (PROTOCOL.md 2.5)."""

@@ -31,6 +31,7 @@ class ClientProcess(Talker):
         self.root = f"agent:worker:driver:{self.name}"
         self.script = ClientScript(self, operations)
         self.left_at = -1.0
+        self.said_bye = False
         self.post(JoinEvent(self.name, self.root, "worker", leased=cluster.setup.leased))
         self._poll()
         self.script.begin()
@@ -136,6 +137,7 @@ class ClientScript(Script):
                 for child in self.family.asked
             )
             self.family.hand(self.family.asked)
+        self.process.said_bye = True
         self.process.post(Bye(self.process.name))
         yield lambda: self.process.courier.in_flight is None and not self.process.courier.pending
 

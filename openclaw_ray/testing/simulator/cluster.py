@@ -52,7 +52,7 @@ class Cluster:
         for bundle, entries in BUNDLES.items():
             core.register(entries, bundle, b"code")
         registry.begin()
-        registry._entry(lambda: registry.core.prewarm(self.setup.prewarm))
+        registry.entry(lambda: registry.core.prewarm(self.setup.prewarm))
         for number, operations in enumerate(self.program.clients):
             client = ClientProcess(self, number, operations)
             self.clients.append(client)
@@ -94,7 +94,11 @@ class Cluster:
         registry.begin()
         for actor in list(registry.core.s.actors.values()):
             if actor.state != "growing":
-                registry._stand(actor.id)
+                registry.stand(actor.id)
+
+    def said_bye(self, client: str) -> bool:
+        """Whether a client leaves in order, and was not given up."""
+        return any(c.name == client and c.alive and c.said_bye and not c.was_silent for c in self.clients)
 
     def registry_died(self) -> None:
         """It is back after a while."""

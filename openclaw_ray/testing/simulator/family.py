@@ -174,7 +174,8 @@ class Family:
                 where[0] = "pool"  # it may have been parked there meanwhile
                 ask()
             else:
-                if value is None and not self.script.over and not completed.completion.fallback:
+                excused = self.script.over or completed.completion.fallback or self.host.was_silent
+                if value is None and not excused:
                     self.host.cluster.monitor.value_lost(completed.run, completed.actor)
                 self.host.post(Took(completed.run))
                 self._arrived(child, completed)
@@ -233,11 +234,11 @@ class Family:
             self.script.poke()
 
     def _meant(self, stop: _StopAsked, child: Child) -> bool:
-        """Whether a stop is of this child, or of all and the child was asked for before it."""
+        """Whether a stop is of this child, or of all."""
         if stop.run:
             return child.run == stop.run
         if stop.key == self.key:
-            return child.order <= stop.order
+            return True
         return child.receipt is not None and child.receipt.session_key == stop.key
 
     def cascade(self, mark: int) -> None:
@@ -249,7 +250,7 @@ class Family:
         from openclaw_ray.testing.simulator.session import SessionProcess
 
         bound = child.bound
-        if bound is not None and child.end is None:
+        if bound is not None and child.end is None and bound.born < mark:
             self.host.cluster.network.tell(
                 self.host,
                 bound.actor,

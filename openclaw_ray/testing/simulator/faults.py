@@ -30,9 +30,11 @@ class Faults:
         self.struck = 0
         self._between = {f.nth: f.target for f in faults if f.kind is FaultKind.BETWEEN}
         self._commits = {f.nth for f in faults if f.kind is FaultKind.COMMIT}
-        timed = [f for f in faults if f.kind not in (FaultKind.BETWEEN, FaultKind.COMMIT)]
+        others = [f for f in faults if f.kind not in (FaultKind.BETWEEN, FaultKind.COMMIT)]
+        timed = [f for f in others if f.at >= 0.0]
         for fault in timed:
             cluster.world.at(fault.at, self._strike, fault)
+        self._counted = {f.nth: f for f in others if f.at < 0.0}
         self.last = max((f.at + f.lasts for f in timed), default=0.0)
         cluster.world.at(self.last + _CALM_AFTER, self._over)
 
@@ -40,6 +42,7 @@ class Faults:
         self.active = False
         self._between.clear()
         self._commits.clear()
+        self._counted.clear()
         self.cluster.network.calm()
         self.cluster.world.note("no more faults")
 
@@ -59,6 +62,12 @@ class Faults:
         if found is not None:
             self.struck += 1
         return found
+
+    def strike_at(self, transaction: int) -> None:
+        """What goes wrong with this transaction, once its effects are on their way."""
+        fault = self._counted.pop(transaction, None)
+        if fault is not None:
+            self._strike(fault)
 
     # ------------------------------------------------------------------ timed
 

@@ -186,7 +186,7 @@ class History:
         if not stopped and not clients:
             self.broken("each announce is delivered", f"{run_id} is discarded, nothing above it was stopped")
         for client in clients:
-            if (client, run_id) in self.given and self.cluster.network.find(client) is not None and not stopped:
+            if (client, run_id) in self.given and not stopped and self.cluster.said_bye(client):
                 self.broken("what is consumed is delivered", f"{run_id} was given to {client} and is discarded")
 
     # ------------------------------------------------------------------ lineage and marks

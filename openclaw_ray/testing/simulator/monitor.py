@@ -1,4 +1,4 @@
-"""What must hold at every moment, seen from outside: beside the journal's history and the turns, what programs are given.
+"""What must hold at every moment, seen from outside: besides history and turns, what programs are given.
 
 1. A completion reaches a turn or a client once, is given to a program at most once, and says what the journal says.
 2. A stop's report counts every run under its mark once, and all of them are terminal.

@@ -64,7 +64,7 @@ class PoolProcess(Process):
                 self.after(0.1, self.on_hold, run, actor)
             elif not isinstance(value, Lost) and value is not None:
                 self.values[run] = value
-                self.cluster.network.tell(self, "registry", "main", RegistryProcess.on_value_held, run)
+                self.cluster.network.tell(self, "registry", "main", RegistryProcess.on_value_held, run, actor)
 
         self.cluster.network.ask(self, actor, "control", came, SessionProcess.on_take, run)
 

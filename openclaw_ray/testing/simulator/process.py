@@ -15,6 +15,7 @@ class Process:
 
     Attributes:
         killable: False while nobody can reach it to end it: on a node that is cut off.
+        was_silent: True once it has been silent for a while.
     """
 
     def __init__(self, world: World, name: str) -> None:
@@ -23,6 +24,7 @@ class Process:
         self.alive = True
         self.died_at = 0.0
         self.killable = True
+        self.was_silent = False
         self._paused = 0
         self._backlog: list[tuple[Callable[..., object], tuple[Any, ...], Callable[[], None] | None]] = []
 
@@ -50,6 +52,7 @@ class Process:
         if self.alive:
             self.world.note(f"{self.name} falls silent for {seconds:.2f} s")
             self._paused += 1
+            self.was_silent = True
             self.world.after(seconds, self._wake)
 
     def _wake(self) -> None:

@@ -2,8 +2,7 @@
 
 1. A handler is one transaction; its effects and its answer follow the commit. It may die in between.
 2. A commit that fails makes memory useless: a new registry is made from the journal, as after a crash.
-3. It stands on every session actor for the death notice, asks for reports, ticks, and keeps one push to the hub in
-   flight.
+3. It stands on every session actor for the death notice, asks for reports, and ticks.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.journal import JournalFault
 from openclaw_ray.core.protocol.messages import (
     Answer,
@@ -31,6 +29,7 @@ from openclaw_ray.core.protocol.messages import (
     Stop,
 )
 from openclaw_ray.core.protocol.registry import Registry
+from openclaw_ray.testing.simulator.hub_link import HubLink
 from openclaw_ray.testing.simulator.network import Lost
 from openclaw_ray.testing.simulator.process import Process
 
@@ -41,8 +40,6 @@ __all__ = ["RegistryProcess"]
 
 T = TypeVar("T")
 
-_LEASES_EVERY = 1.0
-"""Seconds between two looks at the leases of clients."""
 _REPORT_WITHIN = 1.0
 """Seconds after which an actor that did not answer `report` is silent."""
 
@@ -55,15 +52,13 @@ class RegistryProcess(Process):
         self.cluster = cluster
         self.standing: set[str] = set()
         self._tick_at = float("inf")
-        self._pushing: HubBatch | None = None
-        self._push_waits = False
-        self._hub_boot = 0
+        self.hub = HubLink(self)
         self.core = self._new()
 
     def begin(self) -> None:
         """Go to work; a separate step, as the first calls need this process to be found."""
         self._tick()
-        self.after(_LEASES_EVERY, self._leases)
+        self.hub.begin()
         if self.core.s.incarnation > 1:
             self.meet_pool()
 
@@ -75,7 +70,7 @@ class RegistryProcess(Process):
             if isinstance(has, Lost):
                 self.after(0.2, self.meet_pool)
             else:
-                self._entry(lambda: self.core.pool_met(*has))
+                self.entry(lambda: self.core.pool_met(*has))
 
         self.cluster.network.ask(self, "pool", "main", came, PoolProcess.on_owned)
 
@@ -104,10 +99,10 @@ class RegistryProcess(Process):
             return
         self.cluster.monitor.rebuilt(self.core)
         self.standing.clear()
-        self._pushing = None
+        self.hub.forget()
         for actor in list(self.core.s.actors.values()):
             if actor.state != "growing":
-                self._stand(actor.id)
+                self.stand(actor.id)
         self.after(0.0, self._tick)
 
     def _enter(self, entry: Callable[[], T]) -> T | None:
@@ -123,7 +118,7 @@ class RegistryProcess(Process):
         cluster.monitor.transaction(self.core)
         return result
 
-    def _perform(self, effects: tuple[Effect, ...]) -> bool:
+    def perform(self, effects: tuple[Effect, ...]) -> bool:
         """Do what was committed; False if the process died in the middle of it."""
         most = self.cluster.faults.dies_after_effects(self.cluster.transactions)
         for i, effect in enumerate(effects):
@@ -134,7 +129,8 @@ class RegistryProcess(Process):
             self.kill("between commit and answer")
             return False
         self._plan_tick()
-        self._push()
+        self.hub.nudge()
+        self.cluster.faults.strike_at(self.cluster.transactions)
         return True
 
     # ------------------------------------------------------------------ calls
@@ -150,31 +146,32 @@ class RegistryProcess(Process):
         if answer.word == "ok":
             for event in step.events:
                 if isinstance(event, Hello):
-                    self._stand(event.actor)
-        if not self._perform(effects):
+                    self.stand(event.actor)
+        if not self.perform(effects):
             return Lost.UNAVAILABLE
         return answer
 
     def on_growth_failed(self, actor: str, why: str) -> None:
         """The pool could not create an actor."""
-        self._entry(lambda: self.core.growth_failed(actor, why))
+        self.entry(lambda: self.core.growth_failed(actor, why))
 
-    def on_value_held(self, run: str) -> None:
-        """The pool has a large value."""
-        self._entry(lambda: self.core.value_held(run))
+    def on_value_held(self, run: str, actor: str) -> None:
+        """The pool has a large value, from this actor."""
+        self.entry(lambda: self.core.value_held(run, actor))
 
     def on_death(self, actor: str, detail: str) -> None:
         """The standing call on an actor has failed; the pool lets go of it, whatever ended it."""
         from openclaw_ray.testing.simulator.pool import PoolProcess
 
         self.standing.discard(actor)
-        self._entry(lambda: self.core.died(actor, detail))
+        self.entry(lambda: self.core.died(actor, detail))
         self.cluster.network.tell(self, "pool", "main", PoolProcess.on_kill, actor, detail)
 
-    def _entry(self, entry: Callable[[], tuple[Effect, ...]]) -> None:
+    def entry(self, entry: Callable[[], tuple[Effect, ...]]) -> None:
+        """A transaction that nobody waits for."""
         effects = self._enter(entry)
         if effects is not None:
-            self._perform(effects)
+            self.perform(effects)
 
     # ------------------------------------------------------------------ time
 
@@ -190,7 +187,7 @@ class RegistryProcess(Process):
 
     def _tick(self) -> None:
         self._tick_at = float("inf")
-        self._entry(self.core.tick)
+        self.entry(self.core.tick)
         if self.alive:
             self._plan_tick()
 
@@ -237,16 +234,16 @@ class RegistryProcess(Process):
                 return
             open_question.clear()
             if isinstance(answer, Report):
-                self._entry(lambda: self.core.reported(answer))
+                self.entry(lambda: self.core.reported(answer))
             elif answer is Lost.DIED:
-                self._entry(lambda: self.core.died(actor, "not there any more"))
+                self.entry(lambda: self.core.died(actor, "not there any more"))
             else:
-                self._entry(lambda: self.core.silent(actor))
+                self.entry(lambda: self.core.silent(actor))
 
         self.cluster.network.ask(self, actor, "control", came, SessionProcess.on_report)
         self.after(_REPORT_WITHIN, came, Lost.UNAVAILABLE)
 
-    def _stand(self, actor: str) -> None:
+    def stand(self, actor: str) -> None:
         """The standing call on an actor (3); one that is dead already raises at once."""
         if actor in self.standing:
             return
@@ -259,61 +256,9 @@ class RegistryProcess(Process):
         if actor in self.standing:
             self.after(self.cluster.notice_delay(), self.on_death, actor, "its process died")
 
-    # ------------------------------------------------------------------ hub
-
-    def _push(self) -> None:
-        """Keep one push in flight (3)."""
-        from openclaw_ray.testing.simulator.hub import HubProcess
-
-        if self._push_waits:
-            return
-        if self._pushing is None:
-            self._pushing = self.core.take_batch()
-        if self._pushing is None:
-            return
-        self._push_waits = True
-        core, batch = self.core, self._pushing
-
-        def came(answer: tuple[int, int] | Lost) -> None:
-            self._push_waits = False
-            if isinstance(answer, Lost):
-                self.after(0.1, self._push)
-                return
-            if self.core is core:
-                self._pushed(batch, *answer)
-            self._push()
-
-        self.cluster.network.ask(self, "hub", "main", came, HubProcess.on_push, core.s.incarnation, batch)
-
-    def _pushed(self, batch: HubBatch, boot: int, last_row: int) -> None:
-        self._pushing = None
-        if boot != self._hub_boot:
-            first, self._hub_boot = self._hub_boot == 0, boot
-            if not first:
-                self._entry(self.core.hub_again)
-        if batch.rows:
-            self.core.s.journal.delete_upto("rows", last_row)
-
-    def hub_is_new(self, boot: int) -> None:
+    def on_hub_is_new(self, boot: int) -> None:
         """A new hub asks for all that is unacknowledged (PROTOCOL.md 7.4)."""
-        self._hub_boot = boot
-        self._entry(self.core.hub_again)
-
-    on_hub_is_new = hub_is_new
-
-    def _leases(self) -> None:
-        """Ask the hub whom it has not heard of for their lease (PROTOCOL.md 2.5)."""
-        from openclaw_ray.testing.simulator.hub import HubProcess
-
-        self.after(_LEASES_EVERY, self._leases)
-
-        def came(silent: tuple[str, ...] | Lost) -> None:
-            for client in () if isinstance(silent, Lost) else silent:
-                self._entry(lambda c=client: self.core.client_silent(c))  # type: ignore[misc]
-
-        leased = tuple(c.id for c in self.core.s.clients.values() if c.root and c.leased and not c.gone)
-        if leased:
-            self.cluster.network.ask(self, "hub", "main", came, HubProcess.on_silent, leased)
+        self.hub.is_new(boot)
 
     # ------------------------------------------------------------------ death
 

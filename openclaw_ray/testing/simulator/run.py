@@ -175,7 +175,7 @@ def _left_pending(view: RunView) -> bool:
 
 
 def _announces(cluster: Cluster, dead: set[str]) -> None:
-    """Each delivered completion has its row once in the transcripts, each other none; none stays pending for nothing."""
+    """Each delivered completion has its row once in the transcripts, each other none; none is left pending."""
     rows: dict[str, int] = {}
     for transcript in cluster.transcripts.rows.values():
         for row in transcript:

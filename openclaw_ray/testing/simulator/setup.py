@@ -57,7 +57,8 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that goes wrong: at a moment (``at``, seconds) or with the ``nth`` transaction."""
+    """One thing that goes wrong: at a moment (``at``, seconds), or with the registry's ``nth`` transaction if ``at`` is
+    negative, as it is for those kinds that only go by transactions."""
 
     kind: FaultKind
     at: float = 0.0

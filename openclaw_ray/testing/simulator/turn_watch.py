@@ -3,8 +3,8 @@
 1. An activation runs at most once, on one actor; at most one turn of a session runs whose events could count.
 2. The turns of a lane that run are never more than its width.
 3. Nothing is granted under a stop mark, and no turn begins under one after the stop's report was given.
-4. A process is of one re-use class, is not used again after a turn that left something behind, and is ended only for what
-   runs in it.
+4. A process is of one re-use class, is not used again after a turn that left something behind, and is ended only for
+   what runs in it.
 """
 
 from __future__ import annotations

@@ -114,9 +114,7 @@ def test_bound_names_run_activation_and_actor() -> None:
     parent, [child] = family(hand, 1)
     child.started()
     hand.notify()
-    assert hand.messages(Bound, parent.activation) == [
-        Bound("c0", "s-c0.1", child.actor, f"handle of {child.actor}")
-    ]
+    assert hand.messages(Bound, parent.activation) == [Bound("c0", "s-c0.1", child.actor, f"handle of {child.actor}")]
 
 
 def test_a_handle_travels_once_per_requester() -> None:

@@ -21,9 +21,7 @@ def none_reserved(bound: int, actors: int, depth: int, depth_cap: int) -> bool:
     return bound < actors
 
 
-def head_alone(
-    self: WaitingQueue, may_start: Callable[[Waiting], bool], load: Callable[[str], int]
-) -> Waiting | None:
+def head_alone(self: WaitingQueue, may_start: Callable[[Waiting], bool], load: Callable[[str], int]) -> Waiting | None:
     head = min(self.waiting(), key=lambda w: (not w.resume, w.age), default=None)
     return head if head is not None and may_start(head) else None
 

@@ -1,0 +1,146 @@
+"""Coming to a runtime: starting one, or joining one that lives; any failure undoes what came before (DESIGN.md 7)."""
+
+from __future__ import annotations
+
+import socket
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openclaw_ray.actors.asking import ask
+from openclaw_ray.actors.here import running_turn
+from openclaw_ray.actors.names import find_actor, runtimes_alive
+from openclaw_ray.core.errors import RuntimeInUse, RuntimeNotFound
+from openclaw_ray.runtime.client import Client, TurnClient
+from openclaw_ray.runtime.cluster import attach
+from openclaw_ray.runtime.looking import QUERY_WITHIN
+
+if TYPE_CHECKING:
+    from openclaw_ray.config import Config
+    from openclaw_ray.core.limits import RuntimeLimits
+    from openclaw_ray.runtime.cluster import Guest
+    from openclaw_ray.runtime.starting import Engine
+
+__all__ = ["Opened", "join", "start"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What an open runtime consists of; ``engine`` is there for the process that owns its actors."""
+
+    client: Client | TurnClient
+    guest: Guest
+    engine: Engine | None
+    config: Config
+    limits: RuntimeLimits
+    pool_max: int
+
+
+def start(
+    config: Config | str | Path | Mapping[str, Any] | None,
+    agents: Iterable[Any],
+    *,
+    name: str | None,
+    state_dir: str | Path | None,
+    if_exists: str,
+    runtime_env: dict[str, Any] | None,
+    app_dir: str | Path | None,
+    on_lost: str,
+) -> Opened:
+    """See `Runtime.start`."""
+    from openclaw_ray.agents.bundle import make_bundle
+    from openclaw_ray.config import load
+    from openclaw_ray.runtime.starting import start_engine
+    from openclaw_ray.store.places import check_name
+
+    settings = load(dict(config) if isinstance(config, Mapping) else config)
+    if name is not None:
+        check_name(name)
+    known = list(agents)
+    bundle = make_bundle(known, app_dir=None if app_dir is None else str(app_dir)) if known else None
+    guest = attach()
+    try:
+        if name is not None and _alive(name):
+            if if_exists == "connect":
+                return _joined(name, settings, guest, on_lost)
+            raise RuntimeInUse(name, *_who(name))
+        engine = start_engine(guest, settings, bundle, name=name, state_dir=state_dir, runtime_env=runtime_env)
+        try:
+            ids = [a.id for a in bundle.agents] if bundle is not None else []
+            client = _client(engine.name, settings, ids, engine.limits)
+            client.requester.modules = bundle.modules if bundle is not None else ()
+            client.open(leased=False, on_lost="stop")
+        except BaseException:
+            engine.end()
+            raise
+        for note in engine.notes:
+            warnings.warn(note, stacklevel=3)
+        return Opened(client, guest, engine, settings, engine.limits, engine.pool_max)
+    except BaseException:
+        guest.leave()
+        raise
+
+
+def join(name: str, on_lost: str) -> Opened:
+    """See `Runtime.connect`."""
+    from openclaw_ray.config import load
+
+    guest = attach(start=False)
+    try:
+        return _joined(name, load({}), guest, on_lost)
+    except BaseException:
+        guest.leave()
+        raise
+
+
+def _joined(name: str, config: Config, guest: Guest, on_lost: str) -> Opened:
+    try:
+        registry = find_actor(name, "registry")
+    except ValueError:
+        raise RuntimeNotFound(name, runtimes_alive()) from None
+    settings = ask(registry.info.remote, QUERY_WITHIN)["settings"]
+    limits = settings.limits
+    turn = running_turn(name)
+    if turn is not None:
+        return Opened(TurnClient(turn), guest, None, config, limits, settings.pool_max)
+    client = _client(name, config, sorted(ask(registry.agents.remote, QUERY_WITHIN)), limits)
+    client.open(leased=True, on_lost=on_lost)
+    return Opened(client, guest, None, config, limits, settings.pool_max)
+
+
+def _client(runtime: str, config: Config, ids: list[str], limits: RuntimeLimits) -> Client:
+    return Client(
+        runtime,
+        _default_agent(config, ids),
+        lease=limits.client_lease_seconds,
+        timeout=limits.registry_timeout_seconds,
+    )
+
+
+def _alive(name: str) -> bool:
+    try:
+        find_actor(name, "registry")
+    except ValueError:
+        return False
+    return True
+
+
+def _who(name: str) -> tuple[int, str, float]:
+    """Process, host and start of the owner of a live runtime, as far as its state dir says."""
+    from openclaw_ray.store.statelock import owner_of
+
+    info = ask(find_actor(name, "registry").info.remote, QUERY_WITHIN)
+    owner = owner_of(Path(info["settings"].state_dir))
+    return (owner.pid, owner.host, owner.since) if owner else (info["pid"], socket.gethostname(), time.time())
+
+
+def _default_agent(config: Config, ids: list[str]) -> str:
+    """The marked one, else ``main``, else the only one (DESIGN.md 7)."""
+    if config.named_agents:
+        return config.default_agent
+    if "main" in ids or not ids:
+        return "main"
+    return ids[0]
