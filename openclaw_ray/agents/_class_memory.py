@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 __all__ = ["ClassMemory"]
 
@@ -33,8 +34,17 @@ class ClassMemory:
             return
         for known in self._made:
             table.pop(known, None)
-        before = set(table)
+        before = _keys(table)
         try:
             yield
         finally:
-            self._made = set(table) - before
+            self._made = _keys(table) - before
+
+
+def _keys(table: Any) -> set[str]:
+    """The keys of a table of weak references, to which other threads add while they unpickle."""
+    while True:
+        try:
+            return set(table.keys())
+        except RuntimeError:  # it has just changed its size
+            continue

@@ -698,6 +698,15 @@ def spender(turn: oc.SyncTurn) -> str:
     return ",".join(str(done.result.usage.input_tokens) for done in turn.join()) or "leaf"
 
 
+@oc.agent
+def connecting(turn: oc.SyncTurn) -> dict[str, Any]:
+    """Connects to its own runtime, and spawns by that."""
+    with oc.Runtime.connect(turn.text) as runtime:
+        receipt = runtime.spawn("look", "look_around")
+        seen: dict[str, Any] = runtime.result(receipt).raise_for_status().value
+    return {"own": turn.session.key, "root": runtime.root_key, **seen}
+
+
 @oc.agent(spawns=False)
 def checking(turn: oc.SyncTurn) -> str:
     """Writes down what check() raises."""
@@ -817,6 +826,13 @@ async def leave_task(turn: oc.Turn) -> int:
 
     turn.left = asyncio.create_task(for_ever(), name="left-task")  # type: ignore[attr-defined]
     await asyncio.sleep(0)
+    return os.getpid()
+
+
+@oc.agent(spawns=False)
+async def leave_executor_task(turn: oc.Turn) -> int:
+    """Leaves a call in the loop's executor that never ends."""
+    asyncio.get_running_loop().run_in_executor(None, threading.Event().wait)
     return os.getpid()
 
 

@@ -263,6 +263,14 @@ def test_one_client_may_stop_what_another_started(rt: oc.Runtime, gate: Gate) ->
     assert rt.result(receipt).status is oc.ResultStatus.CANCELLED
 
 
+def test_connecting_in_a_turn_is_bound_to_its_session(rt: oc.Runtime) -> None:
+    [result] = rt.map("connecting", [rt.name])
+    seen = result.raise_for_status().value
+    assert seen["root"] == seen["own"] == seen["requester_key"] == result.session_key
+    assert seen["depth"] == 2
+    assert rt.map("echo", ["still here"])[0].ok
+
+
 def test_a_name_that_is_not_there_is_said_with_those_that_are(shared: oc.Runtime) -> None:
     with pytest.raises(RuntimeNotFound, match=rf"no runtime 'no-such' .*alive: .*{shared.name}"):
         oc.Runtime.connect("no-such")

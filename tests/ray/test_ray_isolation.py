@@ -113,6 +113,7 @@ def test_changing_an_input_afterwards_does_not_change_the_childs(few: oc.Runtime
         ("leave_thread", "thread: left-behind"),
         ("leave_process", "child process: "),
         ("leave_task", "task: left-task"),
+        ("leave_executor_task", "thread: asyncio_0"),
     ],
 )
 def test_what_an_agent_leaves_behind_retires_its_process_and_names_it(

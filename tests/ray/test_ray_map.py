@@ -203,6 +203,13 @@ def test_two_maps_at_once_do_not_disturb_each_other(rt: oc.Runtime) -> None:
     assert found == {name: [f"{name} {i}" for i in range(30)] for name in ("left", "right")}
 
 
+@pytest.mark.parametrize(("kept", "rows"), [("all", [2, 1]), ("failed", [0, 1]), ("none", [0, 0])])
+def test_which_items_keep_a_transcript(rt: oc.Runtime, kept: str, rows: list[int]) -> None:
+    results = rt.map("end_as_told", ["ok", "raise"], transcripts=kept)  # type: ignore[arg-type]
+    assert [result.ok for result in results] == [True, False]
+    eventually(lambda: [len(rt.history(result.session_key)) for result in results] == rows)
+
+
 def test_a_map_leaves_one_summary_row_in_the_roots_transcript(rt: oc.Runtime) -> None:
     before = sum(row["text"].startswith("map of echo") for row in rt.history(rt.root_key, limit=500))
     rt.map("echo", ["a", "b"])

@@ -1,26 +1,22 @@
-"""Birth: admit and reserve in one step, grant slot + actor + epoch together, start one-way (PROTOCOL.md 3).
+"""Birth: grant slot + actor + epoch together, start one-way (PROTOCOL.md 3.2-3.5).
 
-1. **admit**: the checks of SPEC.md C stage 1 in their order, no stop mark on any ancestor; then session, run and
-   lineage at once. There is no time between check and reservation.
-2. **grant**: at the end of every step the queue is scanned; what may start takes its lane slot, its actor and the
+1. **grant**: at the end of every step the queue is scanned; what may start takes its lane slot, its actor and the
    actor's next epoch together, or nothing.
-3. **start**: a fresh activation of the session, with every pending completion in it. May be sent again to the same
+2. **start**: a fresh activation of the session, with every pending completion in it. May be sent again to the same
    actor, never to another.
-4. What has no actor yet asks the pool for growth, or evicts an idle actor of another class.
+3. What has no actor yet asks the pool for growth, or evicts an idle actor of another class.
 """
 
 from __future__ import annotations
 
-from openclaw_ray.core import lineage
-from openclaw_ray.core.admission import Refusal, SpawnFacts, SpawnLimits, check_spawn
-from openclaw_ray.core.keys import main_key, normalise_agent_id, role
 from openclaw_ray.core.lanes import Waiting, may_bind
-from openclaw_ray.core.lifecycle import DeliveryState, RunKind, RunState
+from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.protocol.admitting import Admitting
+from openclaw_ray.core.protocol.completion import completion_of
 from openclaw_ray.core.protocol.down import Down
-from openclaw_ray.core.protocol.messages import Admit, Bound, Completed, Exit, Grow, Resumed, Spec, Start
+from openclaw_ray.core.protocol.messages import Bound, Completed, Exit, Grow, Resumed, Spec, Start
 from openclaw_ray.core.protocol.records import Actor, Run, Session
-from openclaw_ray.core.protocol.state import AgentEntry, State
-from openclaw_ray.core.results import Receipt
+from openclaw_ray.core.protocol.state import State
 
 __all__ = ["Birth"]
 
@@ -28,218 +24,12 @@ ASK_AFTER = 2.0
 """Seconds after a grant without a sign of the run before its actor is asked (PROTOCOL.md 3.4)."""
 
 
-class Birth:
-    """Admission, grants and growth."""
+class Birth(Admitting):
+    """Grants and growth, over admission."""
 
     def __init__(self, state: State, down: Down) -> None:
-        self.s = state
-        self.down = down
+        super().__init__(state, down)
         self._actor_number = 0
-
-    # ------------------------------------------------------------------ admit
-
-    def admit(self, client: str, admit: Admit) -> Receipt:
-        """Check and reserve in one (1)."""
-        s = self.s
-        known = s.journaled_run(admit.run)
-        if known is not None:
-            return Receipt("accepted", known.id, known.session, known.agent)
-        requester = s.sessions.get(admit.requester)
-        if requester is None:
-            return self._refuse(Receipt("error", error=f"requester session {admit.requester!r} is not known"))
-        parent = self._parent(client, requester, admit)
-        if isinstance(parent, Receipt):
-            return self._refuse(parent)
-        operator = bool(requester.client)
-        if admit.route == "ask":
-            if not operator:
-                why = "messages to other sessions are the operator's; a session spawns children"
-                return self._refuse(Receipt("forbidden", error=f"{requester.key} may not ask {admit.session_key}: {why}"))
-            return self._admit_message(client, parent, requester, admit)
-        agent_id = admit.agent_id if admit.agent_id is not None else requester.agent
-        refusal = self._check(requester, parent, operator, admit)
-        if refusal is not None:
-            return self._refuse(
-                Receipt(
-                    refusal.status,
-                    agent_id=agent_id,
-                    error=refusal.error,
-                    limit=refusal.limit,
-                    value=refusal.value,
-                    maximum=refusal.maximum,
-                    path=refusal.path,
-                )
-            )
-        entry = s.agents[normalise_agent_id(agent_id) or agent_id]
-        if admit.session_key in s.sessions:
-            return self._refuse(Receipt("error", error=f"session key {admit.session_key!r} is taken"))
-        depth = requester.depth + 1
-        child = Session(
-            admit.session_key,
-            admit.session_id,
-            entry.id,
-            depth,
-            requester.key,
-            requester.root,
-            role(depth, s.depth_cap).role,
-            s.clock.wall(),
-            admit.label,
-        )
-        s.sessions[child.key] = child
-        self._new_run(client, child, parent, requester, entry, admit)
-        return Receipt("accepted", admit.run, child.key, entry.id)
-
-    def _refuse(self, receipt: Receipt) -> Receipt:
-        self.s.refused += 1
-        return receipt
-
-    def _parent(self, client: str, requester: Session, admit: Admit) -> Run | Receipt:
-        """The run that the new one is a child of, fenced by the requester's activation."""
-        run = self.s.runs.get(requester.run)
-        if admit.activation:
-            if run is None or run.activation != admit.activation or not run.in_turn:
-                return Receipt("error", error=f"the turn {admit.activation} that asked for this has ended")
-        elif client not in self.s.clients or not self.s.clients[client].root:
-            return Receipt("error", error=f"client {client!r} has not joined")
-        if run is None:  # an operator's spawn on behalf of a session that has no run
-            run = self.s.runs.get(self.s.sessions[self.s.clients[client].root].run)
-        if run is None:
-            return Receipt("error", error=f"the root of client {client!r} has ended")
-        return run
-
-    def _check(self, requester: Session, parent: Run, operator: bool, admit: Admit) -> Refusal | None:
-        s = self.s
-        own = s.agents.get(requester.agent)
-        if own is not None and not self._may_spawn(own, operator):
-            text = f"{requester.key} may not spawn: agent {own.id!r} is declared with spawns=False"
-            return Refusal("forbidden", text, "spawns")
-        facts = SpawnFacts(
-            requester_key=requester.key,
-            requester_agent=requester.agent,
-            depth=requester.depth,
-            active_children=requester.active,
-            operator=operator,
-            agent_id=admit.agent_id,
-            stopping=self._stopping(parent, operator),
-        )
-        limits = SpawnLimits(
-            max_spawn_depth=s.depth_cap,
-            max_children=s.limits.max_children,
-            require_agent_id=own.limits.require_agent_id if own else False,
-            allow_agents=own.limits.allow_agents if own else None,
-            allow_path=own.limits.allow_path if own else "agents.defaults.subagents.allowAgents",
-            require_path=own.limits.require_path if own else "agents.defaults.subagents.requireAgentId",
-            configured=s.agent_ids(),
-        )
-        return check_spawn(facts, limits)
-
-    def _may_spawn(self, own: AgentEntry, operator: bool) -> bool:
-        """What ``spawns=False`` promises is held to: the reserve rule counts such a session as a leaf (PROTOCOL.md 3.3)."""
-        return own.spawns or operator
-
-    def _stopping(self, parent: Run, operator: bool) -> bool:
-        """Whether a stop mark lies on the parent or above; a client's root lives on after a stop (PROTOCOL.md 6.1)."""
-        return not (operator and parent.route == "driver") and bool(lineage.bound_by_mark(self.s.runs, parent))
-
-    def _admit_message(self, client: str, parent: Run, requester: Session, admit: Admit) -> Receipt:
-        """Route ``ask``: a message to an agent's main session or to an existing top-level one."""
-        s = self.s
-        entry: AgentEntry | None
-        target = s.sessions.get(admit.session_key)
-        if target is not None and target.depth > 0:
-            return self._refuse(
-                Receipt("error", error=f"session {target.key} runs one task of its requester's and takes no messages")
-            )
-        if target is None:
-            agent_id = normalise_agent_id(admit.agent_id or "")
-            entry = s.agents.get(agent_id or "")
-            if entry is None or admit.session_key != main_key(entry.id):
-                known = ", ".join(sorted(s.agents)) or "none"
-                return self._refuse(
-                    Receipt("error", error=f"no agent or session {admit.session_key!r} (agents: {known})")
-                )
-            target = Session(
-                admit.session_key,
-                admit.session_id,
-                entry.id,
-                0,
-                "",
-                admit.session_key,
-                role(0, s.depth_cap).role,
-                s.clock.wall(),
-            )
-            s.sessions[target.key] = target
-        entry = s.agents.get(target.agent)
-        if entry is None:
-            return self._refuse(Receipt("error", error=f"agent {target.agent!r} is not registered any more"))
-        self._new_run(client, target, parent, requester, entry, admit)
-        return Receipt("accepted", admit.run, target.key, entry.id)
-
-    def _new_run(
-        self, client: str, session: Session, parent: Run, requester: Session, entry: AgentEntry, admit: Admit
-    ) -> None:
-        s = self.s
-        spawns = entry.spawns and session.depth < s.depth_cap
-        timeout = s.limits.run_timeout_seconds if admit.timeout is None else admit.timeout
-        if admit.route == "ask":
-            lane, width = "main", s.limits.main_lane
-            timeout = admit.timeout or 0.0
-        elif admit.lane and requester.client:
-            lane, width = admit.lane, admit.lane_width
-        elif requester.client:
-            lane, width = "", 0
-        else:
-            lane = "subagent" if s.limits.global_lane else f"subagent:{requester.key}"
-            width = s.limits.max_concurrent
-        run = Run(
-            admit.run,
-            s.next_seq(),
-            session.key,
-            session.session_id,
-            entry.id,
-            admit.route,
-            requester.key,
-            parent.id,
-            session.root,
-            session.depth,
-            session.depth if spawns else s.depth_cap,
-            admit.task,
-            s.clock.wall(),
-            lane,
-            width,
-            s.reuse_class(entry, session.root, admit.run),
-            timeout=timeout,
-            expects=admit.expects,
-            label=admit.label,
-            input=admit.input,
-            index=admit.index,
-            transcripts=admit.transcripts,
-            client=client,
-            kind=RunKind.MESSAGE if admit.route == "ask" else RunKind.TASK,
-            deliver_to=requester.key,
-            delivery=(
-                DeliveryState.PENDING if admit.route == "spawn" and admit.expects else DeliveryState.NOT_REQUIRED
-            ),
-        )
-        s.runs[run.id] = run
-        lineage.born(s.runs, run.id, run)
-        self._reserve(requester)
-        s.touch(session)
-        s.touch(run)
-        s.event("run", run)
-        self._in_line(session, run)
-
-    def _reserve(self, requester: Session) -> None:
-        """The child counts from here on, long before it has a process."""
-        requester.active += 1
-
-    def _in_line(self, session: Session, run: Run) -> None:
-        """The serial lane: one run of a session at a time (PROTOCOL.md 5.6)."""
-        if session.run:
-            session.waiting.append(run.id)
-        else:
-            session.run = run.id
-            self.s.enqueue(run)
 
     # ------------------------------------------------------------------ grant
 
@@ -428,8 +218,6 @@ class Birth:
 
     def completed(self, child: Run, receiver: str) -> Completed:
         """A child's end as a message for ``receiver``."""
-        from openclaw_ray.core.protocol.ending import completion_of
-
         outcome = child.outcome
         held = outcome.held if outcome is not None else 0
         holder = self.s.actors.get(child.held_by)

@@ -1,43 +1,27 @@
-"""End: settle, announce, deliver, consume (PROTOCOL.md 4).
+"""End: a turn settles, its run ends or goes on, and everything it held is given back (PROTOCOL.md 4.1, 4.2, 5.2, 5.3).
 
-1. `Settled` is fenced by its activation. First terminal state wins; under a stop mark the verdict is ``cancelled``, past
-   the deadline ``timed_out``, whatever the child did.
-2. In that step the delivery becomes pending and is routed: (a) the requester has a turn in a process: the verdict names
-   its actor and the child calls ``deliver``; (b) it has none: the completion waits for the session's next start, and a
-   complete batch causes that start in this very step; (c) a client: the downlink; (d) gone for good: its own requester,
-   marked as fallback.
-3. `Got` ends the retries. If the child's process dies before, the registry says it over the downlink at once, else
-   after 5, 10 and 20 s.
-4. `Consumed` writes ``delivered`` and the transcript row in one transaction, idempotent by announce key.
-5. A run leaves memory when it is terminal, nothing lives below it, and nobody is to hear of it any more.
+1. `Settled` is fenced by its activation. First terminal state wins; under a stop mark the verdict is ``cancelled``,
+   past the deadline ``timed_out``, whatever the child did.
+2. A run whose children have not settled is paused; it goes on, or ends, in the step in which the last of them does.
+3. With the terminal state: slot and actor free, counts above, its own leftovers, the session's next run, marks, delivery.
 """
 
 from __future__ import annotations
 
 from openclaw_ray.core import lineage
-from openclaw_ray.core.announce import idempotency_key
-from openclaw_ray.core.announce_text import announce_status, stats_line, status_label
-from openclaw_ray.core.lifecycle import Cause, DeliveryState, PauseReason, RunKind, RunState, result_status
-from openclaw_ray.core.protocol.birth import Birth
-from openclaw_ray.core.protocol.down import Down
+from openclaw_ray.core.lifecycle import Cause, PauseReason, RunKind, RunState
+from openclaw_ray.core.protocol.delivery import Delivery
 from openclaw_ray.core.protocol.messages import (
     DeliverTo,
-    DropValue,
-    HoldValue,
     Outcome,
     Settled,
-    Stopped,
     Verdict,
     Warn,
 )
-from openclaw_ray.core.protocol.records import Actor, Mark, Run, Session
-from openclaw_ray.core.protocol.state import State
-from openclaw_ray.core.results import Completion, ErrorInfo, Result, StopReport, StopRow
+from openclaw_ray.core.protocol.records import Actor, Run, Session
+from openclaw_ray.core.results import ErrorInfo
 
-__all__ = ["Ending", "completion_of"]
-
-REDELIVER = (5.0, 10.0, 20.0)
-"""Seconds before each repeat of an announce that a live receiver has not confirmed (PROTOCOL.md 4.5)."""
+__all__ = ["Ending"]
 
 _TERMINAL_TEXT = {
     RunState.CANCELLED: (Cause.STOPPED, "stopped"),
@@ -45,52 +29,8 @@ _TERMINAL_TEXT = {
 }
 
 
-def completion_of(s: State, run: Run) -> Completion:
-    """The completion of a terminal run, the same for each repeat."""
-    outcome = run.outcome or Outcome(run.state)
-    status = result_status(run.state)
-    ended = run.ended if run.ended is not None else s.clock.wall()
-    runtime_ms = 0 if run.started is None else max(0, round((ended - run.started) * 1000))
-    usage = run.usage.with_below(run.below_usage)
-    partial = None
-    if run.state not in (RunState.SUCCEEDED, RunState.FAILED) and run.progress is not None:
-        partial = run.progress[0]
-    result: Result[object] = Result(
-        status,
-        outcome.text if run.state is RunState.SUCCEEDED else None,
-        None,
-        outcome.error,
-        usage,
-        outcome.missing,
-        outcome.text_truncated,
-        partial,
-        run.id,
-        run.session,
-        runtime_ms,
-        run.index,
-    )
-    return Completion(
-        idempotency_key(run.session, run.id),
-        result,
-        run.session,
-        run.session_id,
-        run.id,
-        run.agent,
-        run.label,
-        status_label(announce_status(status), outcome.error.message if outcome.error else None),
-        stats_line(runtime_ms or None, usage.input_tokens, usage.output_tokens),
-        run.fallback,
-        run.created,
-    )
-
-
-class Ending:
-    """Settling, delivering and forgetting."""
-
-    def __init__(self, state: State, down: Down, birth: Birth) -> None:
-        self.s = state
-        self.down = down
-        self.birth = birth
+class Ending(Delivery):
+    """Settling and finishing, over delivery, marks and what is kept."""
 
     # ------------------------------------------------------------------ settle
 
@@ -265,22 +205,6 @@ class Ending:
             self.free(actor)
         s.touch(actor)
 
-    def holds(self, run: Run) -> bool:
-        """Whether its large value is still in the process of its newest turn: that one is not free (PROTOCOL.md 4.3)."""
-        return bool(run.held_by) and run.held_by == run.ran_on
-
-    def free(self, actor: Actor) -> None:
-        """An actor that holds nothing any more: idle, or ended if it must not be used again."""
-        s = self.s
-        if actor.state == "dying":
-            return
-        if actor.kill_why or actor.resources or s.limits.pool_reuse == "never":
-            self.birth.retire_actor(actor, actor.kill_why or "used once")
-            return
-        actor.state = "idle"
-        actor.idle_at = s.clock.mono()
-        actor.activation = ""
-
     # ------------------------------------------------------------------ finish
 
     def finish(self, run: Run, state: RunState, caller: Actor | None = None) -> DeliverTo | None:
@@ -358,280 +282,3 @@ class Ending:
             s.touch(session)
         elif run.id in session.waiting:
             session.waiting.remove(run.id)
-
-    def _in_marks(self, run: Run) -> None:
-        for mark in list(self.s.marks.values()):
-            if run.id in mark.open:
-                self.mark_progress(mark, run)
-
-    def mark_progress(self, mark: Mark, run: Run) -> None:
-        """One run under a mark has ended; the stop is complete with the last (PROTOCOL.md 6.7)."""
-        s = self.s
-        mark.open.discard(run.id)
-        word = "forced" if run.forced else "stopped"
-        if run.state is not RunState.CANCELLED:
-            word = "finished"
-        mark.rows = (*mark.rows, (run.session, run.id, word))
-        s.touch(mark)
-        if not mark.open:
-            self.complete(mark)
-
-    def complete(self, mark: Mark) -> None:
-        """Say the report; it stays in the journal until it is got."""
-        s = self.s
-        mark.done = True
-        s.touch(mark)
-        asker = self.asker_of(mark)
-        if asker:
-            self.down.tell(asker, Stopped(mark.stop, self.report(mark)))
-        else:
-            s.forget_mark(mark.seq)
-
-    def asker_of(self, mark: Mark) -> str:
-        """Who asked for the stop: a client, or the running turn of a session process."""
-        found = self.s.receivers.get(mark.client)
-        if found is not None:
-            return found.id
-        return next((r.id for r in self.s.receivers.values() if r.client == mark.client), "")
-
-    def report(self, mark: Mark) -> StopReport:
-        """The counts, from the journal alone."""
-        words = [word for _, _, word in mark.rows]
-        rows = tuple(StopRow(session, run, word) for session, run, word in mark.rows)
-        return StopReport(
-            mark.key,
-            words.count("stopped") + words.count("forced"),
-            words.count("forced"),
-            mark.finished + words.count("finished"),
-            words.count("failed"),
-            rows,
-        )
-
-    # ------------------------------------------------------------------ announce
-
-    def route(self, run: Run, caller: Actor | None = None) -> DeliverTo | None:
-        """Decide who hears of a terminal run, and how (2)."""
-        s = self.s
-        if run.route == "driver" or not run.deliver_to:
-            return None
-        target = s.sessions.get(run.deliver_to)
-        if target is None:
-            self._discard(run)
-            return None
-        if target.client:  # (c)
-            client = s.clients.get(target.client)
-            if client is None or client.gone:
-                self._discard(run)
-                return None
-            target.pending[run.id] = None
-            self.down.tell(client.id, self.birth.completed(run, client.id))
-            return None
-        owner, parent = s.runs.get(target.run), self._run_above(run, target)
-        if parent is not None and parent.terminal and (owner is None or target.depth > 0):
-            self._parent_ended(run, parent, target)
-            return None
-        target.pending[run.id] = None
-        if owner is None:
-            self.park_value(run)
-            return None  # a session that died: its completions stay pending for it
-        if owner.in_turn:  # (a)
-            if caller is not None:
-                return self._by_child(run, owner, caller)
-            run.redeliver_at = None
-            self.down.tell(owner.activation, self.birth.completed(run, owner.activation))
-            return None
-        self.park_value(run)  # (b)
-        self.maybe_go_on(owner)
-        return None
-
-    def _run_above(self, run: Run, target: Session) -> Run | None:
-        """The run of ``target`` that ``run`` is below."""
-        above = lineage.ancestors(self.s.runs, run)
-        return next((a for a in above if isinstance(a, Run) and a.session == target.key), None)
-
-    def _parent_ended(self, run: Run, parent: Run, target: Session) -> None:
-        """The run that spawned it is over and will not ask again."""
-        died = parent.outcome is not None and parent.outcome.error is not None
-        cause = parent.outcome.error.cause if died and parent.outcome and parent.outcome.error else ""
-        if run.route == "map" or parent.state is RunState.CANCELLED or run.state is RunState.CANCELLED:
-            self._discard(run)
-        elif parent.state is RunState.SUCCEEDED:
-            self.drop_value(run)
-            self.mark_delivered(run)
-        elif cause == Cause.PROCESS_DIED or target.depth == 0:
-            target.pending[run.id] = None  # the session may be activated again: it is not gone for good
-            self.park_value(run)
-        else:  # (d)
-            target.pending.pop(run.id, None)
-            run.deliver_to = target.requester
-            run.fallback = True
-            self.s.touch(run)
-            self.route(run)
-
-    def _by_child(self, run: Run, owner: Run, caller: Actor) -> DeliverTo:
-        """(a): the child calls its parent's actor itself; the registry repeats only if that is not confirmed (3)."""
-        s = self.s
-        run.redeliver_at = s.clock.mono() + REDELIVER[0]
-        s.at(run.redeliver_at, run)
-        run.attempts = 1
-        run.called_by = caller.id
-        outcome = run.outcome
-        parent_actor = s.actors.get(owner.actor)
-        return DeliverTo(
-            owner.actor,
-            owner.activation,
-            completion_of(s, run),
-            outcome.value if outcome is not None else None,
-            outcome.held if outcome is not None else 0,
-            self.birth.handle_for(caller.id, parent_actor) if parent_actor is not None else None,
-        )
-
-    def again(self, run: Run) -> None:
-        """The child's own call was not confirmed: say it over the downlink (3)."""
-        s = self.s
-        target = s.sessions.get(run.deliver_to)
-        receiver = self.birth.receiver_of(run.deliver_to)
-        run.redeliver_at = None
-        if target is None or run.id not in target.pending or not receiver:
-            return
-        run.attempts += 1
-        if run.attempts <= len(REDELIVER):
-            run.redeliver_at = s.clock.mono() + REDELIVER[run.attempts - 1]
-            s.at(run.redeliver_at, run)
-        self.down.tell(receiver, self.birth.completed(run, receiver))
-
-    def got(self, runs: tuple[str, ...]) -> None:
-        """The receiver has these announces (3)."""
-        for run_id in runs:
-            run = self.s.runs.get(run_id)
-            if run is not None:
-                run.redeliver_at = None
-
-    def consumed(self, receiver: str, runs: tuple[str, ...]) -> None:
-        """Completions were given to a program (4); fenced by who it is that says so."""
-        for run_id in runs:
-            run = self.s.runs.get(run_id)
-            if run is not None and run.terminal and self.birth.receiver_of(run.deliver_to) == receiver:
-                self.mark_delivered(run)
-
-    def consumed_in_turn(self, run: Run, *, over: bool) -> None:
-        """Completions that went into the turn's start have been given to it; one whose large value is still on its way
-        only once the turn is ``over``."""
-        on_the_way = []
-        for child_id in run.given:
-            child = self.s.runs.get(child_id)
-            if child is None or not child.terminal:
-                continue
-            if child.held_by and not over:
-                on_the_way.append(child_id)
-                continue
-            self.drop_value(child)
-            self.mark_delivered(child)
-        run.given = tuple(on_the_way)
-
-    def mark_delivered(self, run: Run) -> None:
-        """Write ``delivered`` and the row in one transaction; a second time changes nothing."""
-        s = self.s
-        target = s.sessions.get(run.deliver_to)
-        if target is not None:
-            target.pending.pop(run.id, None)
-            if run.delivery is DeliveryState.PENDING and not self.is_silent(run):
-                done = completion_of(s, run)
-                s.host_row(target, "user", done.text, key=done.key, meta=done.to_json())
-        if run.delivery is DeliveryState.PENDING:
-            run.delivery = DeliveryState.NOT_REQUIRED if self.is_silent(run) else DeliveryState.DELIVERED
-        run.deliver_to = ""
-        run.redeliver_at = None
-        s.touch(run)
-        self.retire_if_done(run)
-
-    def is_silent(self, run: Run) -> bool:
-        """A stopped run does not announce (DESIGN.md 8)."""
-        return run.state is RunState.CANCELLED
-
-    def _discard(self, run: Run) -> None:
-        """Nobody is left to tell, or nobody is to be told: a killed run does not announce."""
-        target = self.s.sessions.get(run.deliver_to)
-        if target is not None:
-            target.pending.pop(run.id, None)
-        if run.delivery is DeliveryState.PENDING:
-            silent = run.state is RunState.CANCELLED
-            run.delivery = DeliveryState.NOT_REQUIRED if silent else DeliveryState.DISCARDED
-        run.deliver_to = ""
-        self.drop_value(run)
-        self.s.touch(run)
-        self.retire_if_done(run)
-
-    # ------------------------------------------------------------------ values
-
-    def took(self, run_id: str) -> None:
-        """The requester has the large value: the actor that held it is free (PROTOCOL.md 4.3)."""
-        run = self.s.runs.get(run_id)
-        if run is not None:
-            self.drop_value(run)
-            self.s.touch(run)
-            self.retire_if_done(run)
-
-    def value_held(self, run_id: str, taken_from: str = "") -> None:
-        """The pool has taken it from the actor ``taken_from``; a value of an earlier turn is not the one that counts."""
-        run = self.s.runs.get(run_id)
-        if run is None or not run.held_by:
-            self.s.effect(DropValue(run_id))
-            return
-        if run.parking != run.held_by or taken_from not in ("", run.held_by):
-            return
-        actor = self.s.actors.get(run.held_by)
-        run.held_by = "pool"
-        self.s.touch(run)
-        self._free_if_empty(actor)
-
-    def park_value(self, run: Run) -> None:
-        """Nobody is there to take it now: the pool does, so that it does not keep an actor from the runs that wait."""
-        if run.held_by and run.held_by != "pool":
-            run.parking = run.held_by
-            self.s.effect(HoldValue(run.held_by, run.id))
-
-    def drop_value(self, run: Run) -> None:
-        """Nobody will ask for it any more."""
-        if not run.held_by:
-            return
-        # the pool may have it without a word of that having come here
-        self.s.effect(DropValue(run.id))
-        actor = self.s.actors.get(run.held_by)
-        run.held_by = ""
-        self._free_if_empty(actor)
-
-    def _free_if_empty(self, actor: Actor | None) -> None:
-        """The last value has left the process of a turn that is over."""
-        if actor is None or actor.state != "releasing":
-            return
-        if not any(run.held_by == actor.id for run in self.s.runs.values()):
-            actor.keeps = False
-            self.free(actor)
-            self.s.touch(actor)
-
-    # ------------------------------------------------------------------ forgetting
-
-    def retire_if_done(self, run: Run) -> None:
-        """Let a run leave memory (5), and its session with it if that was all it was for."""
-        s = self.s
-        if (
-            run.id not in s.runs
-            or not run.terminal
-            or run.live_below
-            or run.deliver_to
-            or run.held_by
-            or run.children  # what is below may still be handed up past this run
-            or any(run.id in m.open for m in s.marks.values())
-        ):
-            return
-        parent = s.runs.get(run.parent)
-        if parent is not None:
-            parent.children.pop(run.id, None)
-        s.retire(run)
-        session = s.sessions.get(run.session)
-        one_task = session is not None and (session.depth > 0 or bool(session.client))
-        if session is not None and one_task and not session.run and not session.pending:
-            s.retire(session)
-        if parent is not None and parent.terminal:
-            self.retire_if_done(parent)

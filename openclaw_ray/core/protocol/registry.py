@@ -218,7 +218,7 @@ class Registry:
         return self._entry(lambda: self.crew.growth_failed(actor, why, never=never))
 
     def pool_met(self, owned: Iterable[str], values: Iterable[str] = ()) -> tuple[Effect, ...]:
-        """A pool says which actors it owns and whose values it has, when it or this registry is new (PROTOCOL.md 7.3)."""
+        """A pool says whom it owns and whose values it has, when it or this registry is new (PROTOCOL.md 7.3)."""
         return self._entry(lambda: self.crew.pool_met(owned, values))
 
     def value_held(self, run: str, taken_from: str = "") -> tuple[Effect, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openclaw_ray.core import lineage
-from openclaw_ray.core.protocol import birth
+from openclaw_ray.core.protocol import admitting
 from openclaw_ray.core.protocol.birth import Birth
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.messages import Start
@@ -47,7 +47,7 @@ def test_what_a_policy_forbids_is_not_admitted(cap: str) -> None:
 
     limit = {"children": "maxChildrenPerAgent", "depth": "maxSpawnDepth", "agent": "allowAgents"}.get(cap, cap)
     assert schedule() == limit
-    with without(birth, "check_spawn", lambda facts, limits: None):
+    with without(admitting, "check_spawn", lambda facts, limits: None):
         assert schedule() is None
 
 

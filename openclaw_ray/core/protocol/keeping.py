@@ -1,0 +1,118 @@
+"""What is kept after a turn, and for how long: the actor for its class, large values, runs in memory (PROTOCOL.md 4.3).
+
+1. A value over 64 KB stays in the child until its requester has taken it; its actor is not free until then. When the
+   requester has no process, the pool takes it.
+2. An actor that holds nothing any more is idle for its class, or ended if it must not be used again.
+3. A run leaves memory when it is terminal, nothing lives below it, and nobody is to hear of it any more.
+"""
+
+from __future__ import annotations
+
+from openclaw_ray.core.protocol.birth import Birth
+from openclaw_ray.core.protocol.down import Down
+from openclaw_ray.core.protocol.messages import DropValue, HoldValue
+from openclaw_ray.core.protocol.records import Actor, Run
+from openclaw_ray.core.protocol.state import State
+
+__all__ = ["Keeping"]
+
+
+class Keeping:
+    """Values, free actors, and what may be forgotten."""
+
+    def __init__(self, state: State, down: Down, birth: Birth) -> None:
+        self.s = state
+        self.down = down
+        self.birth = birth
+
+    # ------------------------------------------------------------------ actors
+
+    def holds(self, run: Run) -> bool:
+        """Whether its large value is in the process of its newest turn, which so is not free (PROTOCOL.md 4.3)."""
+        return bool(run.held_by) and run.held_by == run.ran_on
+
+    def free(self, actor: Actor) -> None:
+        """An actor that holds nothing any more: idle, or ended if it must not be used again."""
+        s = self.s
+        if actor.state == "dying":
+            return
+        if actor.kill_why or actor.resources or s.limits.pool_reuse == "never":
+            self.birth.retire_actor(actor, actor.kill_why or "used once")
+            return
+        actor.state = "idle"
+        actor.idle_at = s.clock.mono()
+        actor.activation = ""
+
+    # ------------------------------------------------------------------ values
+
+    def took(self, run_id: str) -> None:
+        """The requester has the large value: the actor that held it is free (PROTOCOL.md 4.3)."""
+        run = self.s.runs.get(run_id)
+        if run is not None:
+            self.drop_value(run)
+            self.s.touch(run)
+            self.retire_if_done(run)
+
+    def value_held(self, run_id: str, taken_from: str = "") -> None:
+        """The pool has taken it from the actor ``taken_from``; a value of an earlier turn does not count."""
+        run = self.s.runs.get(run_id)
+        if run is None or not run.held_by:
+            self.s.effect(DropValue(run_id))
+            return
+        if run.parking != run.held_by or taken_from not in ("", run.held_by):
+            return
+        actor = self.s.actors.get(run.held_by)
+        run.held_by = "pool"
+        self.s.touch(run)
+        self._free_if_empty(actor)
+
+    def park_value(self, run: Run) -> None:
+        """Nobody is there to take it now: the pool does, so that it does not keep an actor from the runs that wait."""
+        if run.held_by and run.held_by != "pool":
+            run.parking = run.held_by
+            self.s.effect(HoldValue(run.held_by, run.id))
+
+    def drop_value(self, run: Run) -> None:
+        """Nobody will ask for it any more."""
+        if not run.held_by:
+            return
+        # the pool may have it without a word of that having come here
+        self.s.effect(DropValue(run.id))
+        actor = self.s.actors.get(run.held_by)
+        run.held_by = ""
+        self._free_if_empty(actor)
+
+    def _free_if_empty(self, actor: Actor | None) -> None:
+        """The last value has left the process of a turn that is over."""
+        if actor is None or actor.state != "releasing":
+            return
+        if not any(run.held_by == actor.id for run in self.s.runs.values()):
+            actor.keeps = False
+            self.free(actor)
+            self.s.touch(actor)
+
+    # ------------------------------------------------------------------ forgetting
+
+    def retire_if_done(self, run: Run) -> None:
+        """Let a run leave memory (5), and its session with it if that was all it was for."""
+        s = self.s
+        if (
+            run.id not in s.runs
+            or not run.terminal
+            or run.live_below
+            or run.deliver_to
+            or run.held_by
+            or run.children  # what is below may still be handed up past this run
+            or any(run.id in m.open for m in s.marks.values())
+        ):
+            return
+        parent = s.runs.get(run.parent)
+        if parent is not None:
+            parent.children.pop(run.id, None)
+        s.retire(run)
+        session = s.sessions.get(run.session)
+        one_task = session is not None and (session.depth > 0 or bool(session.client))
+        if session is not None and one_task and not session.run and not session.pending:
+            s.retire(session)
+        if parent is not None and parent.terminal:
+            self.retire_if_done(parent)
