@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
@@ -276,10 +277,8 @@ class CourierThread:
         return None
 
     def _look_again(self) -> None:
-        try:
+        with contextlib.suppress(ValueError):  # not back yet, or gone: the caller tries again until its time is over
             self.registry = find_actor(self.runtime, "registry")
-        except ValueError:
-            pass  # not back yet, or gone: the caller tries again until its time is over
 
     def _fail_waiting(self, error: Exception) -> None:
         with self._wake:

@@ -1,4 +1,4 @@
-"""The session process that this is, if it is one: what `Runtime.connect` inside an agent binds itself to (DESIGN.md 7)."""
+"""The session process that this is, if it is one; `Runtime.connect` in an agent binds itself to it (DESIGN.md 7)."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class HubActor:
             find_actor(runtime, "registry").hub_is_new.remote(self.incarnation)
 
     async def push(self, incarnation: int, packed: bytes) -> tuple[str, int]:
-        """Take a batch: wake those it concerns first, then write the rows; gives (own incarnation, rows written up to)."""
+        """Take a batch: wake those it concerns, then write the rows; gives (own incarnation, last row written)."""
         batch: HubBatch = unpack(packed)
         pushed = self.state.push(incarnation, batch)
         for client in pushed.clients:
@@ -53,7 +53,7 @@ class HubActor:
                 watcher.set()
         if batch.rows:
             by_agent: dict[str, list[Row]] = {}
-            for number, agent, row in batch.rows:
+            for _, agent, row in batch.rows:
                 by_agent.setdefault(agent, []).append(pickle.loads(row))
             for agent, rows in by_agent.items():
                 self.transcripts.append(agent, rows)
@@ -84,7 +84,7 @@ class HubActor:
         return self.state.incarnation, pack(messages) if messages else b""
 
     async def events(self, after: int, wait: float) -> tuple[bool, list[bytes]]:
-        """Events above ``after`` in their journaled form: (False, []) if they are too old for memory and are to be read from the journal."""
+        """Events above ``after`` in their journaled form; (False, []) if they are older than its memory."""
         found = self.state.events_after(after)
         if found is not None and not found:
             mine = asyncio.Event()

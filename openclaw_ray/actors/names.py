@@ -1,4 +1,4 @@
-"""Where the runtime's actors are found: one namespace, names ``<runtime>/pool``, ``registry``, ``hub``, ``session-…``."""
+"""Where a runtime's actors are found: one namespace, names ``<runtime>/pool``, ``registry``, ``hub``, ``session-…``."""
 
 from __future__ import annotations
 

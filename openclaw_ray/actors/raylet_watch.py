@@ -1,8 +1,9 @@
 """A process of the runtime ends with the raylet that started it, and takes its tools' processes along.
 
-Ray's own look after its raylet comes every second or so and ends the worker alone. When a driver with an embedded Ray is
-killed, its raylet goes with it at once, and nobody is left to sweep the groups of the workers: what tools have started
-would stay for ever. So each process waits for its parent's end by a pidfd, in a thread that costs nothing meanwhile.
+Ray's own look after its raylet comes every second or so and ends the worker alone. When a driver with an embedded Ray
+is killed, its raylet goes with it at once, and nobody is left to sweep the groups of the workers: what tools have
+started would stay for ever. So each process waits for its parent's end by a pidfd, in a thread that costs nothing
+meanwhile.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Groups: ``step`` (1 thread) for couriers; ``query`` (2) for lists and code; ``no
 ``wait`` (1) for a starter that waits for the first session process.
 
 1. Every entry takes the lock, changes the core, commits, and gives effects; they are performed after the lock is free.
-2. A change that fails leaves memory ahead of the journal: the core is thrown away, and nothing more is done before a new
-   incarnation could be built from the journal. Until then steps are answered "unavailable" with the store's reason.
+2. A change that fails leaves memory ahead of the journal: the core is thrown away, and nothing more is done before a
+   new incarnation could be built from the journal. Until then steps are answered "unavailable" with the store's reason.
 3. Threads: the clock, the hub's pusher, the pool's line, death notices, reports. None of them is waited for by a step.
 """
 

@@ -1,10 +1,11 @@
-"""What a requester does with its children: ask, hear, take large values, consume, stop (PROTOCOL.md 2.4, 4.3, 4.5, 6.2).
+"""What a requester does with its children: ask, hear, take large values, consume, stop (PROTOCOL.md 2.4, 4.3, 4.5,
+6.2).
 
 One for each driver, and one for each turn of a session. It listens to the process's courier.
 
 1. A spawn mints its ids and goes with the next step; its receipt is a future.
-2. A completion comes by the downlink or by the child's own ``deliver``; the first counts. A large value is taken from the
-   actor that holds it before the program hears of the end, and `Took` frees that actor.
+2. A completion comes by the downlink or by the child's own ``deliver``; the first counts. A large value is taken from
+   the actor that holds it before the program hears of the end, and `Took` frees that actor.
 3. A stop is asked of the registry; with the mark's number in hand it goes down the handles of bound children, too.
 """
 

@@ -1,10 +1,10 @@
 """A session process: one activation at a time, on a thread of its own (PROTOCOL.md 3.4, 4, 6, 7.6, 7.7).
 
-Groups: ``turn`` (1 thread) runs turns; ``control`` (2) posts and returns, never waits; ``life`` (1) stands for the death
-notice. The courier thread talks with the registry.
+Groups: ``turn`` (1 thread) runs turns; ``control`` (2) posts and returns, never waits; ``life`` (1) stands for the
+death notice. The courier thread talks with the registry.
 
-1. ``start``: fence, then the turn from beginning to end; its outcome, rows, state and the clean check go into the outbox
-   and to the registry as one event.
+1. ``start``: fence, then the turn from beginning to end; its outcome, rows, state and the clean check go into the
+   outbox and to the registry as one event.
 2. The verdict empties the outbox; if it names a parent's actor, ``deliver`` is called on it.
 3. ``stop``: the turn is cancelled and told to the children whose handles it holds; its tools' processes are ended.
 4. ``die_if``: descendants, then the process itself.

@@ -1,6 +1,7 @@
 """The output of turns: file descriptors 1 and 2 of a session process, its tools' output included (DESIGN.md 9).
 
-1. From the first turn on, both go to the process's own file, ``<actor>.out``. Most turns write nothing and cost nothing.
+1. From the first turn on, both go to the process's own file, ``<actor>.out``. Most turns write nothing and cost
+   nothing.
 2. At the end of a turn that wrote something, the file becomes, or is appended to, ``<sessionId>.log``.
 3. A process that dies in a turn leaves its ``<actor>.out`` behind; the run record says which actor that was.
 """

@@ -72,7 +72,7 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """One entry of the queue. Entries with the same ``group`` are alike to every rule, so only the oldest is looked at."""
+    """One entry of the queue. Entries of one ``group`` are alike to every rule, so only the oldest is looked at."""
 
     run: str
     root: str

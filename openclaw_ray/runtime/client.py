@@ -1,8 +1,9 @@
 """A client's side: its courier, its one long poll, and its root's children (PROTOCOL.md 2.1, 2.5).
 
 1. `Client.open` joins; the root is there when the step with `Join` was answered.
-2. One poll is always out: it brings downlink messages and is the sign of life. A hub that is away is asked again. A poll
-   that brought nothing is followed by a step: so that a registry that cannot go on is heard of by who only waits, too.
+2. One poll is always out: it brings downlink messages and is the sign of life. A hub that is away is asked again. A
+   poll that brought nothing is followed by a step: so that a registry that cannot go on is heard of by who only
+   waits, too.
 3. `Client.close` says `Bye`, which stops what is un-ended under the root, and ends both threads.
 """
 
@@ -132,7 +133,7 @@ class Client:
                 self.courier.poke()
 
     def _over(self) -> bool:
-        """True if the runtime has ended, or Ray: nothing more comes. A registry that is started again keeps its name."""
+        """True if the runtime or Ray has ended: nothing more comes. A registry that is started again keeps its name."""
         try:
             find_actor(self.runtime, "registry")
         except ValueError:

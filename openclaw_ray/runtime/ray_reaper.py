@@ -45,7 +45,7 @@ class RayReaper:
 
 
 def _writers(session_dir: str) -> set[int]:
-    """Processes that write to files below ``session_dir``; those that only read there, as ``tail`` does, are not Ray's."""
+    """Processes that write to files below ``session_dir``; what only reads there, as ``tail`` does, is not Ray's."""
     found = set()
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():

@@ -1,4 +1,4 @@
-"""Starting a runtime: config, code, Ray, place, actors, in this order; any failure undoes what came before (DESIGN.md 7).
+"""Starting a runtime: config, code, Ray, place, actors, in this order; a failure undoes what came before (DESIGN.md 7).
 
 1. Whatever can be wrong with the caller's input is found before Ray or the disk is touched.
 2. The state dir is locked; a second opener of a name is told who has it.

@@ -1,0 +1,1 @@
+"""State on disk: the SQLite journal, transcripts, places and their locks."""

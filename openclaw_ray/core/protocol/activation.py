@@ -1,4 +1,4 @@
-"""The session process's side: which turn it runs, what it will not start, what it still owes (PROTOCOL.md 3.4, 4.2, 6.4).
+"""The session process's side: which turn it runs, what it will not start, what it owes (PROTOCOL.md 3.4, 4.2, 6.4).
 
 1. A start is accepted if its epoch is not older than the actor's own and its activation is not in the stopped set. The
    same activation again is no second turn.

@@ -44,7 +44,8 @@ class Admitting:
         if admit.route == "ask":
             if not operator:
                 why = "messages to other sessions are the operator's; a session spawns children"
-                return self._refuse(Receipt("forbidden", error=f"{requester.key} may not ask {admit.session_key}: {why}"))
+                text = f"{requester.key} may not ask {admit.session_key}: {why}"
+                return self._refuse(Receipt("forbidden", error=text))
             return self._admit_message(client, parent, requester, admit)
         agent_id = admit.agent_id if admit.agent_id is not None else requester.agent
         refusal = self._check(requester, parent, operator, admit)

@@ -112,9 +112,9 @@ class Clients:
     # ------------------------------------------------------------------ boots
 
     def open_boot(self, boot: str, crew: Crew) -> None:
-        """A new start of the runtime: its actors and clients of before are gone with the machine or the Ray they lived on.
+        """A new start of the runtime: actors and clients of before are gone with the machine or Ray they lived on.
 
-        Runs under a client's root end ``cancelled``, "client gone"; a run is never executed twice by itself (DESIGN.md 10).
+        Runs under a client's root end ``cancelled``, "client gone"; no run is executed twice by itself (DESIGN.md 10).
         """
         s = self.s
         if s.journal.get("meta", "boot") == boot.encode():

@@ -134,7 +134,7 @@ class Crew:
             run.outcome = self.ending.ended_by(run, state)
         else:
             state = RunState.FAILED
-            where = f"session process {actor.pid} on node {actor.node[:8]}" if actor.pid else f"session process {actor.id}"
+            where = f"session process {actor.pid or actor.id}" + (f" on node {actor.node[:8]}" if actor.node else "")
             run.outcome = failed(Cause.PROCESS_DIED, "ProcessDied", f"{where} died in the middle of its turn: {detail}")
         self.ending.leave_actor(run, None, keep=False)
         self.ending.finish(run, state)

@@ -3,8 +3,9 @@
 1. A message gets the receiver's next number and stays until `Got` covers it.
 2. It rides in the answer to that process's own step if there is one under way; else it goes by ``notify`` to a session
    actor, or by the hub's push to a client that polls.
-3. One ``notify`` is in flight per receiver; what gathers meanwhile goes with the next. No `Got` within `RESEND` seconds:
-   all that is unconfirmed goes again (to a polling client only what an answer carried: the hub keeps the rest for it).
+3. One ``notify`` is in flight per receiver; what gathers meanwhile goes with the next. No `Got` within `RESEND`
+   seconds: all that is unconfirmed goes again (to a polling client only what an answer carried: the hub keeps the
+   rest for it).
 4. Numbers are of this incarnation. A new one starts at 1 and says anew what follows from state.
 """
 

@@ -24,8 +24,8 @@ __all__ = [
 @compact
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Which actor runs a child. ``handle`` travels once per requester. ``born``: the run's journal number; a stop goes down
-    this handle only if its mark's number is higher, as it does not bind later runs (PROTOCOL.md 6.1)."""
+    """Which actor runs a child. ``handle`` travels once per requester. ``born``: the run's journal number; a stop
+    goes down this handle only if its mark's number is higher, as it does not bind later runs (PROTOCOL.md 6.1)."""
 
     run: str
     activation: str

@@ -3,7 +3,7 @@
 1. `Settled` is fenced by its activation. First terminal state wins; under a stop mark the verdict is ``cancelled``,
    past the deadline ``timed_out``, whatever the child did.
 2. A run whose children have not settled is paused; it goes on, or ends, in the step in which the last of them does.
-3. With the terminal state: slot and actor free, counts above, its own leftovers, the session's next run, marks, delivery.
+3. With the terminal state: slot and actor free, counts above, leftovers, the session's next run, marks, delivery.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Ending(Delivery):
         return Verdict(event.run, "settled", state, deliver=self.finish(run, state, caller))
 
     def _keep_values(self, run: Run, actor: Actor | None, children: tuple[str, ...]) -> None:
-        """Large values that the turn took for nobody are in its process now, until they are taken again (PROTOCOL.md 4.3)."""
+        """Large values that the turn took for nobody are in its process, until taken again (PROTOCOL.md 4.3)."""
         if actor is None:
             return
         for child_id in children:
@@ -186,7 +186,7 @@ class Ending(Delivery):
         run.slot = -1
 
     def leave_actor(self, run: Run, actor: Actor | None, *, keep: bool) -> None:
-        """The session leaves its actor: free for its class, or on its way to be ended, once it holds no value any more."""
+        """The session leaves its actor: free for its class, or on its way to its end, once it holds no value."""
         s = self.s
         self.down.close(run.activation)
         session = s.sessions[run.session]

@@ -34,8 +34,8 @@ class JournalFault(Exception):
 class Write(NamedTuple):
     """One upsert (``data`` given) or delete (``data`` is `None`).
 
-    ``live`` marks records that memory holds; `Journal.live` gives those back after a crash. ``columns`` are in the order
-    of `COLUMNS` for the table.
+    ``live`` marks records that memory holds; `Journal.live` gives those back after a crash. ``columns`` are in the
+    order of `COLUMNS` for the table.
     """
 
     table: str

@@ -1,8 +1,8 @@
 """What passes between couriers, registry, hub and session actors: frozen records, no behaviour.
 
 Up (PROTOCOL.md 1): a courier sends one `Step` at a time, events before admits; the registry answers with an `Answer`.
-Down (PROTOCOL.md 2): the registry numbers what it has to say per receiver; a receiver is a client, or one activation of a
-session process. Effects are what the registry wants done outside of itself, after the commit.
+Down (PROTOCOL.md 2): the registry numbers what it has to say per receiver; a receiver is a client, or one activation
+of a session process. Effects are what the registry wants done outside of itself, after the commit.
 
 An *activation* is named ``<sessionId>.<n>``: one session on one actor for one turn, numbered per session.
 """

@@ -1,7 +1,8 @@
 """The registry's records, and how they go into the journal.
 
-A record is mutable in memory and is written whole, as a pickled tuple of its fields, in the transaction of the step that
-changed it. Fields that are worked out from other records, or that hold live handles, come last and are not journaled.
+A record is mutable in memory and is written whole, as a pickled tuple of its fields, in the transaction of the step
+that changed it. Fields that are worked out from other records, or that hold live handles, come last and are not
+journaled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From the journal back into memory: what a new registry incarnation starts with (PROTOCOL.md 1.2, 2.3, 7.5).
 
-1. Live records are read; everything worked out from them (lineage, counts, lanes, queue, pending completions, downlinks)
-   is worked out anew.
+1. Live records are read; everything worked out from them (lineage, counts, lanes, queue, pending completions,
+   downlinks) is worked out anew.
 2. A run that was granted keeps its actor; whether the actor has it is asked by `crew.Crew.begin_adoption`.
 3. Rows and events that the hub has not acknowledged are pushed again.
 """

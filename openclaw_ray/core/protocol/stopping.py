@@ -43,7 +43,7 @@ class Stopping:
         return Verdict(event.stop, "marked", mark=mark.seq)
 
     def _tops(self, event: StopAsk) -> list[Run]:
-        """The runs that the mark goes on: of one run, or all of a session's that live or have something living below."""
+        """The runs that the mark goes on: one run, or all of a session's that live or have something living below."""
         s = self.s
         if event.run:
             run = s.runs.get(event.run)
