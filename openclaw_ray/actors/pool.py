@@ -9,6 +9,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import threading
 import time
 from dataclasses import dataclass
@@ -84,10 +87,16 @@ class Pool:
                 self._growing[ready] = (actor_id, time.monotonic(), dict(resources))
             self._work.set()
 
-    def kill(self, actor_id: str) -> None:
-        """End a session process at once."""
+    def kill(self, actor_id: str, pid: int = 0) -> None:
+        """End a session process at once; one of this host also by its ``pid``.
+
+        Ray asks a process to end, waits five seconds for one that is frozen, and says meanwhile that it is dead.
+        """
         with self._lock:
             handle = self._actors.pop(actor_id, None)
+        if pid and _parent_of(pid) == os.getppid():  # a worker of our own raylet
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
         if handle is not None:
             ray.kill(handle)
 
@@ -125,8 +134,6 @@ class Pool:
 
     def ping(self) -> dict[str, int]:
         """Sign of life: how many actors it owns."""
-        import os
-
         return {"actors": len(self._actors), "pid": os.getpid()}
 
     # ------------------------------------------------------------------ readiness
@@ -183,6 +190,15 @@ class Pool:
         with self._lock:
             self._actors.pop(actor_id, None)
         self._registry.call("growth_failed", actor_id, why, never)
+
+
+def _parent_of(pid: int) -> int:
+    """Parent of a process of this host; 0 if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return int(stat.read().rpartition(b")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _options(resources: dict[str, Any]) -> dict[str, Any]:

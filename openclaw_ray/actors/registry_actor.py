@@ -345,7 +345,9 @@ class RegistryActor:
                     self._call(effect.actor, "die_if", effect.run)
                 case ReportAsk():
                     self.crew.ask(effect.actor)
-                case Kill() | Exit():
+                case Kill():
+                    self.pool.call("kill", effect.actor, self._pid_here(effect.actor))
+                case Exit():
                     self.pool.call("kill", effect.actor)
                 case Grow():
                     self.pool.call("grow", effect.actors, effect.resources)
@@ -355,6 +357,12 @@ class RegistryActor:
                         self.pool.call("hold", effect.run, handle)
                 case DropValue():
                     self.pool.call("drop", effect.run)
+
+    def _pid_here(self, actor_id: str) -> int:
+        """The pid of an actor on this node, where the pool is, too; 0 for others."""
+        with self.lock:
+            actor = self.core.s.actors.get(actor_id)
+        return actor.pid if actor is not None and actor.node == self.views.node else 0
 
     def _call(self, actor: str, method: str, *args: Any) -> None:
         handle = self.crew.handle(actor)

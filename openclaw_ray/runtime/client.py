@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
@@ -79,6 +80,7 @@ class Client:
         self.courier.close()
         self.courier.join(timeout)
         self.requester.fail(RuntimeClosed(self.runtime))
+        self._end_poll(min(timeout, 2.0))
 
     # ------------------------------------------------------------------ from the courier
 
@@ -131,6 +133,16 @@ class Client:
                 self.courier.arrived(self.id, incarnation, unpack(packed))
             else:
                 self.courier.poke()
+
+    def _end_poll(self, timeout: float) -> None:
+        """Have the poll that is out come back, and wait for its thread: Ray ends a process that is inside a call to it
+        while it is shut down."""
+        from ray.exceptions import RayError
+
+        with contextlib.suppress(RayError, ValueError):  # without a hub there is no poll
+            find_actor(self.runtime, "hub").poll.remote(self.id, 0, 0, 0.0)  # a newer one ends it
+        if self._poll.is_alive() and threading.current_thread() is not self._poll:
+            self._poll.join(timeout)
 
     def _over(self) -> bool:
         """True if the runtime or Ray has ended: nothing more comes. A registry that is started again keeps its name."""

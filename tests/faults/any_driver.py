@@ -1,6 +1,6 @@
 """A driver that starts a runtime, has sessions with tools at work, and then ends in the way that it is told to.
 
-    any_driver.py WAY LOG      WAY: exception, exit, unclosed, close; kill and ctrl-c wait for that
+    any_driver.py WAY LOG [STATE_DIR]      WAY: exception, exit, unclosed, close; kill and ctrl-c wait for that
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ SESSIONS = 3
 
 
 def main() -> None:
-    way, log = sys.argv[1:]
-    rt = oc.Runtime.start(agents=AGENTS, config=CONFIG)
+    way, log, *place = sys.argv[1:]
+    rt = oc.Runtime.start(agents=AGENTS, config=CONFIG, state_dir=place[0] if place else None)
     if way == "unclosed":
         begin(rt, log)
         print("ready", rt.name, flush=True)

@@ -70,7 +70,17 @@ def shared(ray_here: str, config: dict[str, object]) -> Iterator[oc.Runtime]:
 def rt(shared: oc.Runtime) -> Iterator[oc.Runtime]:
     """The module's runtime, at rest again after the test."""
     yield shared
-    assert_at_rest(shared, timeout=20)
+    at_rest(shared)
+
+
+def at_rest(runtime: oc.Runtime) -> None:
+    """Check that it is, and see to it that it is for the next test."""
+    try:
+        assert_at_rest(runtime, timeout=20)
+    except AssertionError:
+        for row in runtime.runs(state=["queued", "running", "paused"], limit=1_000):
+            runtime.stop(row["sessionKey"], timeout=20)
+        raise
 
 
 @pytest.fixture
@@ -83,6 +93,11 @@ def seed() -> int:
 def log(tmp_path: Path) -> Log:
     """A file in which agents say what they do."""
     return Log(tmp_path / "log")
+
+
+def within(seconds: float) -> float:
+    """A bound, stretched by how busy the machine is: it is meant for one that is not."""
+    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 class Log:
@@ -134,11 +149,13 @@ class Driver:
             raise AssertionError(f"the driver ended with {self.process.wait(30)}:\n{errors[-4000:]}")
         return line.strip()
 
-    def leave(self) -> int:
-        """Have it end by itself, by the end of its input; gives its exit code."""
+    def leave(self) -> None:
+        """Have it end by itself, by the end of its input."""
         assert self.process.stdin is not None
+        assert self.process.stderr is not None
         self.process.stdin.close()
-        return self.process.wait(timeout=30)
+        code = self.process.wait(timeout=30)
+        assert code == 0, f"the driver ended with {code}:\n{self.process.stderr.read()[-4000:]}"
 
     def end(self) -> None:
         """Be sure that it is over."""

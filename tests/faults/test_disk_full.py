@@ -11,14 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import Log
+from conftest import Log, at_rest, within
 from fault_agents import AGENTS, CONFIG
 
 import openclaw_ray as oc
 from openclaw_ray.core.errors import RuntimeUnavailable, StateDirError
 from openclaw_ray.testing.chaos import Victim, kill
 from openclaw_ray.testing.eventually import eventually
-from openclaw_ray.testing.leaks import assert_at_rest
 
 pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, method="signal")]
 
@@ -69,7 +68,7 @@ def shared(ray_here: str, disk: Disk) -> Iterator[oc.Runtime]:
 def rt(shared: oc.Runtime, disk: Disk) -> Iterator[oc.Runtime]:
     yield shared
     disk.free()
-    assert_at_rest(shared, timeout=20)
+    at_rest(shared)
 
 
 def test_a_map_is_refused_by_the_journals_name_and_the_next_one_works(
@@ -82,7 +81,7 @@ def test_a_map_is_refused_by_the_journals_name_and_the_next_one_works(
         since = time.monotonic()
         with pytest.raises(RuntimeUnavailable, match=r"journal refuses: .*registry\.sqlite"):
             mapping.result(timeout=60)
-        assert time.monotonic() - since < PATIENCE + 5
+        assert time.monotonic() - since < within(PATIENCE + 5)
     assert log.doubled() == {}
     disk.free()
     results = rt.map("count", [(log.path, f"after {i}", 0) for i in range(40)], width=4)
@@ -114,12 +113,17 @@ def test_a_death_while_the_disk_is_full_is_told_when_there_is_room(
     disk.fill()
     os.kill(pids[0], 9)
     threading.Event().wait(1)
-    assert kill(rt, Victim.REGISTRY)
+    assert eventually(lambda: kill(rt, Victim.REGISTRY), 20)
     threading.Event().wait(1)
     disk.free()
-    eventually(
-        lambda: sorted(row["state"] for row in rt.runs(agent="polite")) == ["failed", "running"], 30
-    )
+
+    def states() -> list[str]:
+        try:
+            return sorted(row["state"] for row in rt.runs(agent="polite"))
+        except RuntimeUnavailable:  # it is being started again, and this runtime has little patience
+            return []
+
+    eventually(lambda: states() == ["failed", "running"], 30)
     assert sum(rt.stop(receipt.session_key, timeout=20).stopped for receipt in receipts) == 1
 
 
@@ -128,5 +132,5 @@ def test_a_start_on_a_full_disk_is_refused_at_once(ray_here: str, disk: Disk) ->
     since = time.monotonic()
     with pytest.raises(StateDirError):
         oc.Runtime.start(agents=AGENTS, config=CONFIG, state_dir=disk.path / "another")
-    assert time.monotonic() - since < 10
+    assert time.monotonic() - since < within(10)
     disk.free()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import psutil
 import pytest
-from conftest import ROUNDS, Driver, Log
+from conftest import ROUNDS, Driver, Log, within
 
 import openclaw_ray as oc
 from openclaw_ray.core.errors import JoinTimeout
@@ -56,7 +56,7 @@ def test_a_tree_with_tools_at_work_a_deaf_and_a_stubborn_session_is_ended_whole(
     forced = {row.session_key for row in report.rows if row.outcome == "forced"}
     rows = rt.runs(agent="node", limit=100)
     assert {row["label"] for row in rows if row["sessionKey"] in forced} == {"top.0.0.0", "top.2.2.2"}
-    assert took < GRACE + 2
+    assert took < within(GRACE + 2)
     assert len(rt.runs(agent="node", state="cancelled", limit=100)) == 40
     eventually(lambda: not [each for each in tools if each.is_running() and each.status() != "zombie"], 2)
 
@@ -74,7 +74,7 @@ def test_a_hang_with_the_interpreters_lock_held_is_ended_by_the_pools_kill(rt: o
     since = time.monotonic()
     report = rt.stop(receipt.session_key, timeout=20)
     assert (report.stopped, report.forced) == (1, 1)
-    assert time.monotonic() - since < GRACE + 3
+    assert time.monotonic() - since < within(GRACE + 3)
     eventually(lambda: not psutil.pid_exists(int(line.split()[2])), 2)
 
 
@@ -97,7 +97,7 @@ def test_a_frozen_process_is_unknown_not_dead_and_a_stop_ends_it(rt: oc.Runtime,
     assert rt.map("count", [(log.path, "other", 0)])[0].ok
     report = rt.stop(receipt.session_key, timeout=20)
     assert (report.stopped, report.forced) == (1, 1)
-    eventually(lambda: not psutil.pid_exists(pid), 5)
+    eventually(lambda: not psutil.pid_exists(pid), 2)
 
 
 @pytest.fixture

@@ -193,11 +193,11 @@ def test_it_starts_inside_a_task(shared: oc.Runtime) -> None:
     assert_gone(answer["name"])
 
 
-def test_it_starts_inside_an_actor_again_and_again(shared: oc.Runtime) -> None:
+def test_it_starts_inside_an_actor(shared: oc.Runtime) -> None:
     host = ray.remote(num_cpus=0)(Host).remote()
-    answers = [ray.get(host.start.remote(), timeout=60) for _ in range(2)]
-    assert [answer["texts"] for answer in answers] == [["a", "b"]] * 2
-    assert len({answer["name"] for answer in answers}) == 2
+    answer = ray.get(host.start.remote(), timeout=60)
+    assert (answer["texts"], answer["initialised"]) == (["a", "b"], True)
+    assert_gone(answer["name"])
     assert ray.get(host.ping.remote()) == "alive"
     ray.kill(host)
 
@@ -280,7 +280,11 @@ def test_a_name_that_is_not_there_is_said_with_those_that_are(shared: oc.Runtime
 def test_runtimes_of_different_names_never_see_each_other(rt: oc.Runtime, at_rest: AtRest, gate: Gate) -> None:
     receipt = rt.spawn("wait", "hold", input=gate.place)
     gate.wait_for(1)
-    with oc.Runtime.start(agents=[agents.echo], config=SMALL) as other, at_rest(other):
+    with (
+        pytest.raises(LookupError, match="leaving by an exception"),
+        oc.Runtime.start(agents=[agents.echo], config=SMALL) as other,
+        at_rest(other),
+    ):
         assert other.name != rt.name
         assert other.map("echo", ["x"])[0].ok
         assert other.stop(receipt.session_key, timeout=10).total == 0
@@ -291,6 +295,8 @@ def test_runtimes_of_different_names_never_see_each_other(rt: oc.Runtime, at_res
             other.result(receipt, timeout=5)
         with pytest.raises(UnknownAgent):
             other.map("hold", [gate.place])
+        raise LookupError("leaving by an exception")
+    assert_gone(other.name)
     gate.open()
     assert rt.result(receipt).text == "through"
 
@@ -442,12 +448,6 @@ def test_closing_ends_everything_with_what_was_at_work(
     runtime.close()
     with pytest.raises(RuntimeClosed, match="start or connect anew"):
         runtime.map("deaf", ["x"])
-
-
-def test_leaving_the_block_by_an_exception_closes_too(shared: oc.Runtime) -> None:
-    with pytest.raises(LookupError), oc.Runtime.start(agents=[agents.echo], config=SMALL) as runtime:
-        raise LookupError
-    assert_gone(runtime.name)
 
 
 def test_sessions_are_where_their_runtime_env_says(shared: oc.Runtime, at_rest: AtRest) -> None:

@@ -11,7 +11,9 @@ import agents
 import pytest
 
 import openclaw_ray as oc
+from openclaw_ray.config import load
 from openclaw_ray.core.errors import PoolTooSmall
+from openclaw_ray.runtime.starting import fit_limits
 from openclaw_ray.testing.eventually import eventually
 
 if TYPE_CHECKING:
@@ -167,11 +169,14 @@ def test_a_pool_too_small_for_the_configured_depth_is_refused(shared: oc.Runtime
         oc.Runtime.start(agents=agents.ALL, config=settings)
 
 
-def test_a_depth_that_nobody_configured_is_lowered_and_said(shared: oc.Runtime, at_rest: AtRest) -> None:
-    settings = config(subagents={}, pool={"max": 2, "prewarm": 0})
-    with (
-        pytest.warns(UserWarning, match=r"maxSpawnDepth lowered from 5 to 1"),
-        oc.Runtime.start(agents=agents.ALL, config=settings) as runtime,
-        at_rest(runtime),
-    ):
-        assert runtime.result(runtime.spawn("dig", "digger")).raise_for_status().value["depth"] == 1
+def test_a_depth_that_nobody_configured_is_lowered_and_said() -> None:
+    limits = load(config(subagents={}, pool={"max": 2})).runtime_limits(cpus=2)
+    fitted, ceiling, notes = fit_limits(limits, 2, 1 << 34)
+    assert (fitted.max_spawn_depth, ceiling) == (1, 2)
+    [note] = notes
+    assert note.startswith("maxSpawnDepth lowered from 5 to 1: ray.pool.max is 2")
+
+
+def test_without_a_ceiling_it_is_what_memory_holds() -> None:
+    limits = load({}).runtime_limits(cpus=2)
+    assert fit_limits(limits, 2, 550 << 20) == (limits, 10, ())

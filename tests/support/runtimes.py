@@ -29,7 +29,7 @@ SHARED_CONFIG: dict[str, Any] = {
             "strict": {"subagents": {"requireAgentId": True}},
         },
     },
-    "ray": {"stopGraceSeconds": GRACE, "pool": {"max": 24}},
+    "ray": {"stopGraceSeconds": GRACE, "pool": {"max": 16}},
 }
 
 

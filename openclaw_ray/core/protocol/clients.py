@@ -119,10 +119,11 @@ class Clients:
         s = self.s
         if s.journal.get("meta", "boot") == boot.encode():
             return
-        for actor_id in list(s.actors):
-            crew.died(actor_id, "the runtime was started anew")
+        # the clients first: what died with their root was stopped with it, and did not fail
         for client_id in [c.id for c in s.clients.values() if c.root]:
             self._leave(client_id, "client_gone")
+        for actor_id in list(s.actors):
+            crew.died(actor_id, "the runtime was started anew")
         s.agents.clear()
         for bundle, _ in s.journal.live("bundles"):
             s.drop("bundles", bundle)

@@ -315,6 +315,8 @@ class Crew:
                 self.birth.tell_resumed(run)
             if run.in_turn:
                 self._stop_again(run)
+            elif not run.terminal:
+                self.ending.park_value(run)  # of its last turn: the pool may never have been asked
             if run.terminal and run.deliver_to:
                 self.ending.route(run)
             elif run.state is RunState.PAUSED:

@@ -41,6 +41,7 @@ class Child:
     receipt: Receipt | None = None
     end: Completed | None = None
     taking: bool = False
+    value: object = None
     handed: bool = False
     bound: Bound | None = None
 
@@ -177,6 +178,7 @@ class Family:
                 excused = self.script.over or completed.completion.fallback or self.host.was_silent
                 if value is None and not excused:
                     self.host.cluster.monitor.value_lost(completed.run, completed.actor)
+                child.value = value
                 self.host.post(Took(completed.run))
                 self._arrived(child, completed)
 
@@ -197,6 +199,10 @@ class Family:
                 self.host.cluster.monitor.handed(self.receiver, child.end)
         if runs and tell:
             self.host.post(Consumed(self.receiver, tuple(runs)))
+
+    def untold(self) -> dict[str, object]:
+        """Large values that were taken and that no program was given, by run."""
+        return {c.run: c.value for c in self.children.values() if c.value is not None and not c.handed}
 
     # ------------------------------------------------------------------ stop
 

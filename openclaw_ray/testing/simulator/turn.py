@@ -110,6 +110,8 @@ class ScriptedTurn(Script):
         process, spec = self.process, self.spec
         if outcome.text is not None:
             self.append("assistant", outcome.text)
+        kept = self.family.untold()
+        process.activation.held.update(kept)
         if outcome.held:
             process.activation.held[spec.run] = f"value of {spec.run}"
         event = Settled(
@@ -122,6 +124,7 @@ class ScriptedTurn(Script):
             yielded,
             self.plan.follow_up,
             process.world.now - self._began,
+            tuple(kept),
         )
         if self.plan.unclean:
             process.cluster.monitor.left_unclean(process.name)
