@@ -11,9 +11,7 @@ __all__ = ["eventually"]
 T = TypeVar("T")
 
 
-def eventually(
-    predicate: Callable[[], T], timeout: float = 10.0, *, every: float = 0.02, what: str | None = None
-) -> T:
+def eventually(predicate: Callable[[], T], timeout: float = 10.0, *, every: float = 0.02, what: str | None = None) -> T:
     """Call ``predicate`` until it gives something true, and return that.
 
     An `AssertionError` that it raises means "not yet", so it may be a function full of asserts; any other

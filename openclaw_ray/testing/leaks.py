@@ -91,8 +91,7 @@ def find_leaks(runtime: Runtime, *, unheard: Collection[str] | None = None) -> l
         for actor in sorted(set(session_actors_alive(runtime.name)) - owned)
     ]
     leaks += [
-        f"session actor {actor}: the pool owns it, the registry has forgotten it"
-        for actor in sorted(owned - set(crew))
+        f"session actor {actor}: the pool owns it, the registry has forgotten it" for actor in sorted(owned - set(crew))
     ]
     leaks += [
         f"session process {pid} ({actor}): {state}{f', run {run}' if run else ''}"

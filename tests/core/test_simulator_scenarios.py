@@ -8,6 +8,7 @@ import pytest
 from simulated_rules import directed, setup
 
 from openclaw_ray.testing.simulator import (
+    Ask,
     Die,
     Fail,
     Fault,
@@ -172,3 +173,15 @@ def test_a_pool_that_dies_fails_what_ran_and_what_was_queued_goes_on() -> None:
         faults=[Fault(FaultKind.POOL, at=0.7)],
     )()
     assert ends(run_schedule(schedule)) == {"failed": 2, "succeeded": 4}
+
+
+@pytest.mark.parametrize("nth", range(4, 16))
+def test_a_value_kept_between_two_turns_does_not_lock_them_out_when_the_registry_dies(nth: int) -> None:
+    talker = Plan(((Work(0.01), Spawn((2,))),), follow_up=True, held=100_000)
+    [schedule] = directed(
+        {1: talker, 2: _long},
+        (Ask("worker", 1),),
+        on=setup(max_spawn_depth=1, pool_max=2, prewarm=1),
+        faults=[Fault(FaultKind.BETWEEN, nth=nth)],
+    )()
+    assert ends(run_schedule(schedule)) == {"succeeded": 2}

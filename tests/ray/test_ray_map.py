@@ -111,6 +111,7 @@ def test_closing_a_stream_early_stops_what_runs(rt: oc.Runtime, gate: Gate) -> N
 
 def test_an_iterator_that_raises_ends_the_map_with_its_error(rt: oc.Runtime) -> None:
     before = unheard_runs(rt)
+
     def broken() -> Iterator[str]:
         yield "one"
         raise OSError("the source is gone")
@@ -180,9 +181,7 @@ def test_an_unknown_agent_is_named_with_those_there_are(rt: oc.Runtime) -> None:
         ({"timeout": "soon"}, "timeout"),
     ],
 )
-def test_a_wrong_option_is_refused_before_anything_starts(
-    rt: oc.Runtime, wrong: dict[str, object], word: str
-) -> None:
+def test_a_wrong_option_is_refused_before_anything_starts(rt: oc.Runtime, wrong: dict[str, object], word: str) -> None:
     before = rt.stats().sessions_started
     with pytest.raises(ValueError, match=word):
         rt.imap("echo", ["x"], **wrong)  # type: ignore[arg-type]

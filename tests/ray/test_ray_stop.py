@@ -67,9 +67,7 @@ def test_the_processes_of_its_tools_end_with_it(rt: oc.Runtime, gate: Gate, mark
     mark.assert_none(tools_only=True)
 
 
-def test_a_tree_is_counted_and_its_deaf_one_is_forced(
-    rt: oc.Runtime, gate: Gate, mark: ProcessMark
-) -> None:
+def test_a_tree_is_counted_and_its_deaf_one_is_forced(rt: oc.Runtime, gate: Gate, mark: ProcessMark) -> None:
     receipt = rt.spawn("go", "holding_tree", input=(gate.place, 2, 3, ["deaf", "with_tools"]))
     gate.wait_for(1 + 3 + 9)
     report = rt.stop(receipt.session_key)

@@ -51,9 +51,7 @@ def test_the_children_it_did_not_wait_for_are_rows_of_its_transcript(rt: oc.Runt
 
 
 @pytest.mark.parametrize("agent", ["follower", "class_follower"])
-def test_one_that_asks_for_it_hears_of_its_children_in_one_further_turn(
-    rt: oc.Runtime, gate: Gate, agent: str
-) -> None:
+def test_one_that_asks_for_it_hears_of_its_children_in_one_further_turn(rt: oc.Runtime, gate: Gate, agent: str) -> None:
     receipt = rt.spawn("go", agent, input=gate.place)
     gate.wait_for(2)
     gate.open()
@@ -180,9 +178,7 @@ def test_failures_of_a_turns_map_stand_in_their_places(rt: oc.Runtime) -> None:
 
 def test_map_items_leave_one_summary_row_and_no_announces(rt: oc.Runtime) -> None:
     [result] = rt.map("failing_map", ["go"])
-    rows = eventually(
-        lambda: [r for r in rt.history(result.session_key) if r["text"].startswith("map of end_as_told")]
-    )
+    rows = eventually(lambda: [r for r in rt.history(result.session_key) if r["text"].startswith("map of end_as_told")])
     assert len(rows) == 1
     assert announces(rt, result.session_key) == []
     assert {row["deliveryStatus"] for row in rt.runs(requester=result.session_key)} == {"not_required"}

@@ -91,9 +91,7 @@ def test_the_first_row_of_a_spawned_session_is_its_task(rt: oc.Runtime) -> None:
     rt.result(receipt)
     rows = eventually(lambda: len(rows := rt.history(receipt.session_key)) == 2 and rows)
     assert [row["role"] for row in rows] == ["user", "assistant"]
-    assert rows[0]["text"] == (
-        f"Sub-agent at depth 1, spawned by {rt.root_key}.\n\n[Subagent Task]\ncount the words"
-    )
+    assert rows[0]["text"] == (f"Sub-agent at depth 1, spawned by {rt.root_key}.\n\n[Subagent Task]\ncount the words")
     assert rows[1]["text"] == "count the words"
 
 
@@ -147,15 +145,11 @@ def test_progress_is_an_event_and_a_column(rt: oc.Runtime, gate: Gate) -> None:
 # ---------------------------------------------------------------------- lists
 
 
-def test_a_run_is_listed_with_its_process_while_it_runs_and_with_its_end_after(
-    rt: oc.Runtime, gate: Gate
-) -> None:
+def test_a_run_is_listed_with_its_process_while_it_runs_and_with_its_end_after(rt: oc.Runtime, gate: Gate) -> None:
     receipt = rt.spawn("a task", "hold", input=gate.place, label="title")
     gate.wait_for(1)
     [row] = rt.runs(session=receipt.session_key)
-    assert {
-        name: row[name] for name in ("state", "agentId", "depth", "label", "task", "route", "requesterKey")
-    } == {
+    assert {name: row[name] for name in ("state", "agentId", "depth", "label", "task", "route", "requesterKey")} == {
         "state": "running",
         "agentId": "hold",
         "depth": 1,

@@ -265,8 +265,12 @@ class Ending(Delivery):
         session = s.sessions[run.session]
         for child_id in list(session.pending):
             child = s.runs.get(child_id)
-            if child is not None and any(above is run for above in lineage.ancestors(s.runs, child)):
+            if child is None:
+                continue
+            if any(above is run for above in lineage.ancestors(s.runs, child)):
                 self.route(child)
+            else:  # of an earlier run of a top-level session, for whichever turn comes next
+                self.park_value(child)
 
     def _next_of_session(self, run: Run) -> None:
         """The serial lane: the session's next run may start."""

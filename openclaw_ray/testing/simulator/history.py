@@ -214,8 +214,10 @@ class History:
     def under(self, mark: int) -> list[str]:
         """All runs that a mark binds, drivers' roots left out."""
         tops = [run_id for run_id, view in self.runs.items() if mark in view.marks]
-        if not tops and self.marks[mark].runs:  # two marks in one transaction: the journal has the later one only
-            tops = [run_id for run_id, view in self.runs.items() if view["session"] == self.marks[mark].key]
+        own = self.marks[mark]
+        if not tops and any(m.commit == own.commit and m.key == own.key and m is not own for m in self.marks.values()):
+            # two marks on one run in one transaction: of these the journal has the later one only
+            tops = [run_id for run_id, view in self.runs.items() if view["session"] == own.key]
         found: dict[str, None] = {}
         level = list(tops)
         while level:
