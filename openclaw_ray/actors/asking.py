@@ -43,6 +43,7 @@ def later(call: Callable[..., None], *args: Any) -> None:
     """Try again in a moment, on a thread of its own: Ray's callback thread must neither wait nor look for actors."""
     again = threading.Timer(AGAIN_AFTER, call, args)
     again.daemon = True
+    again.name = "openclaw-later"
     again.start()
 
 

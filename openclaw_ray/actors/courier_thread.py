@@ -126,6 +126,11 @@ class CourierThread:
                 self.core.poke()
                 self._wake.notify()
 
+    def heard(self, run: str) -> None:
+        """A completion is here that came with a start: a repeat of it is no news."""
+        with self._wake:
+            self.core.first_heard(run)
+
     def alarm(self, name: str, after: float, call: Callable[[], None]) -> None:
         """Call back on the courier's thread after ``after`` seconds, unless replaced or cancelled under that name."""
         with self._wake:

@@ -51,7 +51,7 @@ class Pool:
         end_with_raylet()
         self._actors: dict[str, Any] = {}
         self._growing: dict[Any, tuple[str, float, dict[str, Any]]] = {}
-        self._taking: dict[Any, str] = {}
+        self._taking: dict[Any, tuple[str, str]] = {}
         self._registry = Line(settings.runtime, "registry")
         self._values: dict[str, Any] = {}
         self._lock = threading.Lock()
@@ -100,12 +100,12 @@ class Pool:
         if handle is not None:
             ray.kill(handle)
 
-    def hold(self, run: str, handle: Any) -> None:
-        """Take the large value of ``run`` (3)."""
+    def hold(self, run: str, actor_id: str, handle: Any) -> None:
+        """Take the large value of ``run`` from an actor (3)."""
         ref = handle.take.remote(run)
         with self._lock:
             self._values[run] = ref
-            self._taking[ref] = run
+            self._taking[ref] = (run, actor_id)
         self._work.set()
 
     def value(self, run: str) -> list[Any]:
@@ -126,6 +126,11 @@ class Pool:
         """Ids of the session actors that it owns: created, and not ended by it."""
         with self._lock:
             return sorted(self._actors)
+
+    def holds(self) -> list[str]:
+        """Runs whose large values are here."""
+        with self._lock:
+            return sorted(self._values)
 
     @ray.method(concurrency_group="life")
     def stand(self) -> None:
@@ -149,11 +154,11 @@ class Pool:
             done, pending = ray.wait(refs, num_returns=1, timeout=1.0)
             for ref in done:
                 with self._lock:
-                    run = self._taking.pop(ref, None)
+                    taken = self._taking.pop(ref, None)
                     grown = self._growing.pop(ref, None)
-                if run is not None:
+                if taken is not None:
                     # it is here, or was lost with its process, of which the registry hears by itself (3)
-                    self._registry.call("value_held", run)
+                    self._registry.call("value_held", *taken)
                 elif grown is not None:
                     self._grown(ref, grown)
             for ref in pending:

@@ -38,7 +38,7 @@ class PoolLine(Line):
         while True:
             with contextlib.suppress(RayError, ValueError):  # it has died, or is being started again
                 pool = find_actor(self.registry.settings.runtime, "pool")
-                owned = tuple(ray.get(pool.owned.remote(), timeout=_ANSWER_WITHIN))
-                if self.registry.enter(lambda core, ids=owned: core.pool_met(ids)):  # type: ignore[misc]
+                owned, values = ray.get([pool.owned.remote(), pool.holds.remote()], timeout=_ANSWER_WITHIN)
+                if self.registry.enter(lambda core, o=owned, v=values: core.pool_met(o, v)):  # type: ignore[misc]
                     ray.get(pool.stand.remote())
             time.sleep(AGAIN_AFTER)

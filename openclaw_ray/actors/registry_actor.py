@@ -240,9 +240,9 @@ class RegistryActor:
         self.hub.hub_is_new(incarnation)
 
     @ray.method(concurrency_group="notice")
-    def value_held(self, run: str) -> None:
+    def value_held(self, run: str, actor_id: str) -> None:
         """The pool has taken a value."""
-        self.enter(lambda core: core.value_held(run))
+        self.enter(lambda core: core.value_held(run, actor_id))
 
     @ray.method(concurrency_group="notice")
     def grow_to(self, count: int) -> None:
@@ -354,7 +354,7 @@ class RegistryActor:
                 case HoldValue():
                     handle = self.crew.handle(effect.actor)
                     if handle is not None:
-                        self.pool.call("hold", effect.run, handle)
+                        self.pool.call("hold", effect.run, effect.actor, handle)
                 case DropValue():
                     self.pool.call("drop", effect.run)
 

@@ -209,6 +209,9 @@ class Requester:
             if isinstance(error, ActorUnavailableError):
                 later(self._take, completed)
                 return
+            if error is not None and completed.actor != "pool":
+                later(self._take, replace(completed, actor="pool"))  # the pool may have taken it meanwhile
+                return
             if error is not None:
                 done = _without_value(done, f"the process that held it is gone: {error}", Cause.VALUE_LOST)
             else:
@@ -308,6 +311,8 @@ class Requester:
                 handle = self.courier.handle(child.actor)
             except ValueError:
                 continue  # gone already: the registry hears of its death by itself
+            if child.born and mark and child.born >= mark:
+                continue  # a later run, which the mark does not bind
             handle.stop.remote(child.run, child.activation, reason, mark)
 
     # ------------------------------------------------------------------ from the courier

@@ -60,6 +60,7 @@ class SessionActor:
         self._lock = threading.Lock()
         self.activation = Activation(actor_id)
         self.turn: SessionTurn | None = None
+        self._early: dict[str, list[DownMessage]] = {}
         self.runner = TurnRunner()
         registry = find_actor(settings.runtime, "registry")
         self.courier = CourierThread(actor_id, settings.runtime, registry, self, timeout=settings.registry_timeout)
@@ -80,6 +81,7 @@ class SessionActor:
             answer = self.activation.start(epoch, spec)
             if answer is StartAnswer.RUN:
                 turn = self.turn = SessionTurn(self, spec)
+                early, self._early = self._early.pop(spec.activation, []), {}
         if answer is StartAnswer.REPEAT:
             return
         if answer is not StartAnswer.RUN:
@@ -87,6 +89,8 @@ class SessionActor:
             return
         if self.baseline is None:  # taken late, so that Ray's own threads are there already
             self.baseline = Baseline.take(self.settings.max_growth_mb)
+        for message in early:
+            turn.hear(message)
         turn.run(self.baseline)
 
     # ------------------------------------------------------------------ control
@@ -177,9 +181,13 @@ class SessionActor:
         handle.deliver.remote(to.activation, pack(completed))
 
     def message(self, receiver: str, message: DownMessage) -> None:
-        """A downlink message for the running turn."""
-        turn = self.turn
-        if turn is not None:
+        """A downlink message for a turn; one that has overtaken the turn's start waits for it."""
+        with self._lock:
+            turn = self.turn
+            mine = turn is not None and receiver in (turn.spec.activation, self.actor_id)
+            if not mine and receiver != self.actor_id and not self.activation.has_seen(receiver):
+                self._early.setdefault(receiver, []).append(message)
+        if mine and turn is not None:
             turn.hear(message)
 
     def stale(self) -> None:

@@ -135,6 +135,7 @@ class SessionTurn:
         if spec.turn == 1:
             self.append("user", first)
         for completed in spec.completions:
+            self.courier.heard(completed.run)
             self.requester.adopt(completed)
         completions = [self.requester.completion(c.run) for c in spec.completions]
         return self.actor.runner.run(

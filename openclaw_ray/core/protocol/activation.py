@@ -66,6 +66,10 @@ class Activation:
         self.held.clear()
         return StartAnswer.RUN
 
+    def has_seen(self, activation: str) -> bool:
+        """Whether a start of this activation was here, whatever became of it."""
+        return activation in self._seen
+
     def fresh(self, epoch: int) -> bool:
         """The epoch fence."""
         return epoch >= self.epoch
