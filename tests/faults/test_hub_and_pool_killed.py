@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,7 +16,7 @@ from conftest import Log, within
 
 import openclaw_ray as oc
 from openclaw_ray.core.lifecycle import Cause
-from openclaw_ray.testing.chaos import Killer, Victim, kill
+from openclaw_ray.testing.chaos import Killer, Victim, kill, processes
 from openclaw_ray.testing.eventually import eventually
 
 pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, method="signal")]
@@ -101,13 +106,48 @@ def test_a_map_over_a_kill_of_the_pool_has_every_item_in_its_place(rt: oc.Runtim
     assert log.doubled() == {}
 
 
+@pytest.mark.parametrize("victim", [Victim.REGISTRY, Victim.HUB, Victim.POOL, Victim.BUSY])
+def test_a_process_that_is_frozen_for_a_while_is_not_taken_for_dead(
+    rt: oc.Runtime, log: Log, victim: Victim
+) -> None:
+    items = 60
+    with ThreadPoolExecutor() as threads:
+        mapping = threads.submit(rt.map, "count", [(log.path, i, 0.02) for i in range(items)], width=3)
+        log.wait_for(10)
+        [pid, *_] = eventually(lambda: processes(rt, victim), 10)
+        with _frozen(pid):
+            threading.Event().wait(1.5)
+        results = mapping.result(timeout=60)
+    assert [result.text for result in results] == [f"r{i}" for i in range(items)]
+    assert log.doubled() == {}
+
+
+@contextlib.contextmanager
+def _frozen(pid: int) -> Iterator[None]:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(600, method="signal")
-def test_all_of_it_at_random(rt: oc.Runtime, log: Log, seed: int) -> None:
-    items = 1_500
-    victims = [Victim.REGISTRY, Victim.HUB, Victim.BUSY, Victim.BUSY, Victim.POOL]
-    with Killer(rt, victims, rate=0.3, seed=seed):
-        results = rt.map("count", [(log.path, i, 0.02) for i in range(items)], width=4)
+@pytest.mark.parametrize("round_seed", range(8))
+def test_all_of_it_at_random(rt: oc.Runtime, log: Log, seed: int, round_seed: int) -> None:
+    victims = [Victim.REGISTRY, Victim.HUB, Victim.BUSY, Victim.POOL]
+    chance = seed * 100 + round_seed
+    with Killer(rt, victims, rate=0.5, seed=chance), ThreadPoolExecutor() as threads:
+        mapped = threads.submit(rt.map, "count", [(log.path, i, 0.02) for i in range(300)], width=3)
+        trees = [
+            threads.submit(rt.map, "parent", [(log.path, f"p{i}", 3, 0.2) for i in range(12)], width=2),
+            threads.submit(rt.map, "mapper", [(log.path, f"m{i}", 10) for i in range(4)], width=1),
+            threads.submit(rt.map, "yielder", [(log.path, 3, 0.1)], width=1),
+        ]
+        results = mapped.result()
+        tops = [result for tree in trees for result in tree.result()]
     for i, result in enumerate(results):
         assert result.text == f"r{i}" or (result.error and result.error.cause == Cause.PROCESS_DIED)
+    for top in tops:
+        assert top.ok or (top.error and top.error.cause == Cause.PROCESS_DIED)
     assert log.doubled() == {}

@@ -55,7 +55,7 @@ def test_what_is_queued_and_who_holds_a_slot_is_named(rt: oc.Runtime, gate: Gate
 def test_a_process_below_a_session_is_named(rt: oc.Runtime, gate: Gate, mark: ProcessMark) -> None:
     receipt = rt.spawn("work", "with_tools", input=gate.place)
     gate.wait_for(1)
-    assert found(rt, r"process \d+: sleep 300: below session process \d+ \(session-\d+-\d+\)")
+    eventually(lambda: found(rt, r"process \d+: sleep 300: below session process \d+ \(session-\d+-\d+\)"))
     assert [line.split(": ", 1)[1] for line in mark.alive(tools_only=True)].count("sleep 300") >= 1
     rt.stop(receipt.session_key)
 

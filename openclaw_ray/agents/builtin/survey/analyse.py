@@ -23,6 +23,7 @@ import hashlib
 import os
 import re
 import stat
+import threading
 import warnings
 from typing import NotRequired, TypedDict
 
@@ -37,6 +38,9 @@ __all__ = [
     "count_lines",
     "markdown_headings",
 ]
+
+_parsing = threading.Lock()
+"""CPython 3.11 counts the depth of trees that are being built in one place for all threads, and raises if two mix."""
 
 LARGEST_TEXT = 64 << 20
 """Bytes; a longer file is hashed but not read as text."""
@@ -170,7 +174,8 @@ def _read_python(content: bytes, found: Analysis) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the file's own invalid escapes are not this job's business
-            tree = ast.parse(content)
+            with _parsing:
+                tree = ast.parse(content)
     except SyntaxError as error:
         where = f" (line {error.lineno})" if error.lineno else ""
         _with_finding(found, "syntax", f"{error.msg}{where}")
