@@ -8,9 +8,9 @@ import platform
 import statistics
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
-__all__ = ["environment", "percentiles", "print_report", "spread"]
+__all__ = ["environment", "own_stdout", "percentiles", "print_report", "spread"]
 
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:
@@ -54,7 +54,16 @@ def environment() -> dict[str, Any]:
     }
 
 
-def print_report(report: dict[str, Any]) -> None:
+def own_stdout() -> TextIO:
+    """Standard output for the report alone; what Ray prints to its driver goes to standard error from now on."""
+    sys.stdout.flush()
+    own = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return own
+
+
+def print_report(report: dict[str, Any], out: TextIO) -> None:
     """The one JSON object."""
-    json.dump(report, sys.stdout, indent=2)
-    print()
+    json.dump(report, out, indent=2)
+    out.write("\n")
+    out.close()

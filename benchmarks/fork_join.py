@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from _measure import environment, percentiles, print_report, spread
+from _measure import environment, own_stdout, percentiles, print_report, spread
 
 BUDGET = {
     "map_vs_actor_pool": (">=", 0.20),
@@ -46,8 +46,9 @@ def main() -> int:
     parser.add_argument("--large", type=int, default=10_000, help="sessions for the cost line; 0: leave it out")
     parser.add_argument("--json", action="store_true", help="print the JSON object alone")
     args = parser.parse_args()
+    out = own_stdout()
     report = measure(args.sessions, args.width, args.rounds, args.large, quiet=args.json)
-    print_report(report)
+    print_report(report, out)
     return 0 if all(line["pass"] for line in report["budget"].values()) else 1
 
 

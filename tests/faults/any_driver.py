@@ -13,12 +13,16 @@ from fault_agents import AGENTS, CONFIG
 
 import openclaw_ray as oc
 
-SESSIONS = 3
+SESSIONS = 2
 
 
 def main() -> None:
     way, log, *place = sys.argv[1:]
-    rt = oc.Runtime.start(agents=AGENTS, config=CONFIG, state_dir=place[0] if place else None)
+    rt = oc.Runtime.start(
+        agents=AGENTS,
+        config={**CONFIG, "ray": {"pool": {"prewarm": SESSIONS}}},
+        state_dir=place[0] if place else None,
+    )
     if way == "unclosed":
         begin(rt, log)
         print("ready", rt.name, flush=True)

@@ -1,7 +1,8 @@
 """The fault tier: tests that really kill processes (STYLE.md 10).
 
-1. They share one Ray, and within a module one runtime, which must be at rest again after each of them. What
-   does not survive (drivers, Ray itself) is done in processes of its own; `Driver` starts them.
+1. They share one Ray and one runtime, which must be at rest again after each of them; a module that wants
+   other settings gives its own `config`. What does not survive (drivers, Ray itself) is done in processes of
+   its own; `Driver` starts them.
 2. Chances come from ``seed``: 1 by default, ``OPENCLAW_RAY_FAULT_SEED`` for another.
 3. The short form runs by default. ``OPENCLAW_RAY_LONG=1`` adds the tests marked ``long`` and makes the rounds
    of the others many (`ROUNDS`); with ``-m long`` the former run alone.
@@ -54,13 +55,26 @@ def ray_here() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def config() -> dict[str, object]:
-    """Of the module's runtime; a module may give its own."""
+    """Section ``ray`` of the runtime's configuration."""
     return {}
 
 
+@pytest.fixture(scope="session")
+def of_all(ray_here: str) -> Iterator[oc.Runtime]:
+    """The runtime of all modules that want nothing special."""
+    with oc.Runtime.start(agents=AGENTS, config=CONFIG) as runtime:
+        yield runtime
+    assert_gone(runtime.name)
+
+
 @pytest.fixture(scope="module")
-def shared(ray_here: str, config: dict[str, object]) -> Iterator[oc.Runtime]:
+def shared(
+    request: pytest.FixtureRequest, ray_here: str, config: dict[str, object]
+) -> Iterator[oc.Runtime]:
     """The module's runtime."""
+    if not config:
+        yield request.getfixturevalue("of_all")
+        return
     with oc.Runtime.start(agents=AGENTS, config={**CONFIG, "ray": config}) as runtime:
         yield runtime
     assert_gone(runtime.name)

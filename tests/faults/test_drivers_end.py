@@ -6,7 +6,9 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -24,14 +26,12 @@ pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, meth
 
 WITHIN = 2.0
 ENDS = [("kill", -9), ("exception", 1), ("exit", 5), ("unclosed", 3), ("ctrl-c", -2), ("close", 0)]
+RAYS_OWN = re.compile(r"/raylet/raylet|/gcs/gcs_server|/ray/_private/|/ray/dashboard/|/ray/autoscaler/|ray::\w*Agent")
 
 
 def _short(*ways: str) -> list[object]:
     """The ways to end, all but these of the long form."""
     return [end if end[0] in ways else pytest.param(*end, marks=pytest.mark.long) for end in ENDS]
-
-
-RAYS_OWN = re.compile(r"/raylet/raylet|/gcs/gcs_server|/ray/_private/|/ray/dashboard/|/ray/autoscaler/|ray::\w*Agent")
 
 
 def _ours(driver: Driver) -> list[str]:
@@ -49,46 +49,120 @@ def _end(driver: Driver, way: str, code: int) -> float:
     return time.monotonic()
 
 
-@pytest.mark.parametrize(("way", "code"), _short("kill", "exception", "exit", "ctrl-c"))
+def _sessions(log: Log) -> list[psutil.Process]:
+    """The session processes that have spoken, and all below them: a host's raylet started them, so they do not
+    have the driver's mark."""
+    tops = [psutil.Process(int(line.split()[2])) for line in log.lines()]
+    return [each for top in tops for each in (top, *top.children(recursive=True))]
+
+
+def _wait_for_the_end(processes: list[psutil.Process]) -> None:
+    def ended() -> None:
+        assert [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE] == []
+
+    eventually(ended, 20, every=0.01)
+
+
+@pytest.mark.parametrize(("way", "code"), _short("exception", "ctrl-c"))
 def test_an_end_on_a_hosts_ray(
     drivers: Callable[..., Driver], ray_here: str, tmp_path: Path, way: str, code: int
 ) -> None:
-    driver = drivers(str(HERE / "any_driver.py"), way, str(tmp_path / "log"), RAY_ADDRESS=ray_here)
+    log = Log(tmp_path / "log")
+    driver = drivers(str(HERE / "any_driver.py"), way, log.path, RAY_ADDRESS=ray_here)
     name = driver.line().split()[1]
-    # the host's raylet started them, so they do not have the driver's mark
-    tops = [psutil.Process(int(line.split()[2])) for line in (tmp_path / "log").read_text().splitlines()]
-    before = [each for top in tops for each in (top, *top.children(recursive=True))]
+    sessions = _sessions(log)
     since = _end(driver, way, code)
-    if way in ("kill", "ctrl-c"):
-        assert len(before) == 3 * 4
-
-    def nothing() -> None:
-        assert [p for p in before if p.is_running() and p.status() != psutil.STATUS_ZOMBIE] == []
-
-    eventually(nothing, 20, every=0.01)
+    _wait_for_the_end(sessions)
     assert time.monotonic() - since < within(WITHIN)
     assert_gone(name, timeout=within(WITHIN))
 
 
-@pytest.mark.parametrize(("way", "code"), _short("kill", "unclosed"))
+@dataclass(frozen=True)
+class KilledOwner:
+    """What was seen when the owner of a runtime on a host's Ray was killed.
+
+    Attributes:
+        name: of the runtime. ``place``: its state dir, ``log`` what its sessions said.
+        sessions: session processes and tools that were alive before.
+        seconds: until none of them was.
+        heard: what a client that waited for a result heard.
+    """
+
+    name: str
+    place: Path
+    log: Log
+    sessions: list[psutil.Process]
+    seconds: float
+    heard: BaseException | None
+
+
+@pytest.fixture(scope="module")
+def killed(ray_here: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KilledOwner]:
+    folder = tmp_path_factory.mktemp("killed")
+    log = Log(folder / "log")
+    place = folder / "state"
+    owner = Driver(str(HERE / "any_driver.py"), "kill", log.path, str(place), RAY_ADDRESS=ray_here)
+    try:
+        name = owner.line().split()[1]
+        sessions = _sessions(log)
+        with oc.Runtime.connect(name) as client, ThreadPoolExecutor() as threads:
+            receipt = client.spawn(agent_id="polite", input=(log.path, "clients"))
+            log.wait_for(3)
+            result = threads.submit(client.result, receipt, timeout=20)
+            owner.process.kill()
+            since = time.monotonic()
+            _wait_for_the_end(sessions)
+            seconds = time.monotonic() - since
+            heard = result.exception()
+        yield KilledOwner(name, place, log, sessions, seconds, heard)
+    finally:
+        owner.end()
+
+
+def test_nothing_of_a_killed_owner_on_a_hosts_ray_is_left(killed: KilledOwner) -> None:
+    assert len(killed.sessions) == 2 * 4
+    assert killed.seconds < within(WITHIN)
+    assert_gone(killed.name, timeout=within(WITHIN))
+
+
+def test_a_client_hears_that_its_runtime_has_ended(killed: KilledOwner) -> None:
+    assert isinstance(killed.heard, RuntimeClosed)
+
+
+def test_what_a_killed_owner_left_is_cancelled_at_the_next_start_and_never_run_again(
+    killed: KilledOwner,
+) -> None:
+    before = killed.log.lines()
+    with oc.Runtime.start(agents=AGENTS, config=CONFIG, state_dir=killed.place) as again:
+        rows = again.runs()
+        assert [(row["state"], row["error"]["cause"]) for row in rows] == [("cancelled", "client_gone")] * 3
+        assert again.map("count", [(killed.log.path, "next", 0)])[0].ok
+        assert_at_rest(again)
+    assert killed.log.lines() == [*before, "next"]
+
+
+@pytest.mark.parametrize(("way", "code"), _short("unclosed"))
 def test_an_end_with_an_embedded_ray(
     drivers: Callable[..., Driver], tmp_path: Path, way: str, code: int
 ) -> None:
     driver = drivers(str(HERE / "any_driver.py"), way, str(tmp_path / "log"))
     assert driver.line().startswith("ready")
-    since = _end(driver, way, code)
+    _end(driver, way, code)
+    _nothing_is_left(driver)
 
-    def nothing_of_ours() -> None:
+
+def _nothing_is_left(driver: Driver) -> None:
+    since = time.monotonic()
+
+    def of_ours() -> None:
         assert _ours(driver) == []
 
-    eventually(nothing_of_ours, 20, every=0.01)
-    assert time.monotonic() - since < within(WITHIN)
-
-    def nothing_of_rays() -> None:
+    def of_rays() -> None:
         assert driver.mark.alive() == []
 
-    # Ray's own processes go with the driver, too; its agents are late
-    eventually(nothing_of_rays, 60, every=0.1)
+    eventually(of_ours, 20, every=0.01)
+    assert time.monotonic() - since < within(WITHIN)
+    eventually(of_rays, 60, every=0.1)  # Ray's own processes go with the driver, too; its agents are late
 
 
 @pytest.fixture(scope="module")
@@ -120,37 +194,6 @@ def test_a_killed_client_has_its_root_stopped_after_its_lease(
     rt.stop(mine.session_key, timeout=10)
 
 
-def test_what_a_killed_driver_left_is_cancelled_at_the_next_start_and_never_run_again(
-    ray_here: str, drivers: Callable[..., Driver], tmp_path: Path
-) -> None:
-    log, place = Log(tmp_path / "log"), str(tmp_path / "state")
-    first = drivers(str(HERE / "any_driver.py"), "kill", log.path, place, RAY_ADDRESS=ray_here)
-    name = first.line().split()[1]
-    before = log.lines()
-    first.process.kill()
-    first.process.wait()
-    assert_gone(name, timeout=10)
-    with oc.Runtime.start(agents=AGENTS, config=CONFIG, state_dir=place) as again:
-        rows = again.runs()
-        assert [(row["state"], row["error"]["cause"]) for row in rows] == [("cancelled", "client_gone")] * 3
-        assert again.map("count", [(log.path, "next", 0)])[0].ok
-        assert_at_rest(again)
-    assert log.lines() == [*before, "next"]
-
-
-def test_a_client_hears_that_its_runtime_has_ended(
-    ray_here: str, drivers: Callable[..., Driver], tmp_path: Path
-) -> None:
-    log = str(tmp_path / "log")
-    owner = drivers(str(HERE / "any_driver.py"), "kill", log, RAY_ADDRESS=ray_here)
-    name = owner.line().split()[1]
-    with oc.Runtime.connect(name) as client:
-        receipt = client.spawn(agent_id="polite", input=(log, "p"))
-        owner.process.kill()
-        with pytest.raises(RuntimeClosed):
-            client.result(receipt, timeout=20)
-
-
 def test_a_client_that_is_only_slow_keeps_its_root(
     rt: oc.Runtime, ray_here: str, drivers: Callable[..., Driver], tmp_path: Path
 ) -> None:
@@ -161,7 +204,7 @@ def test_a_client_that_is_only_slow_keeps_its_root(
         eventually(lambda: not rt.runs(root=root, state="running"), 1.5, every=0.1)
     client.process.send_signal(signal.SIGCONT)
     with pytest.raises(AssertionError):
-        eventually(lambda: not rt.runs(root=root, state="running"), 4, every=0.1)
+        eventually(lambda: not rt.runs(root=root, state="running"), 2.5, every=0.1)
     client.leave()
     eventually(lambda: not rt.runs(root=root, state="running"), 10)
 
@@ -184,18 +227,13 @@ def test_a_driver_that_only_waits_hears_of_a_registry_that_hangs_and_may_ask_aga
     assert rt.result(receipt, timeout=10).status is oc.ResultStatus.CANCELLED
 
 
-def test_the_command_line_killed_in_a_map_leaves_nothing(
-    drivers: Callable[..., Driver], tmp_path: Path
+def test_the_command_line_killed_in_a_map_leaves_nothing_on_its_own_ray_either(
+    drivers: Callable[..., Driver],
 ) -> None:
     driver = drivers("-m", "openclaw_ray.cli.main", "map", "--exec", "sleep 301; echo {}", "--shell", "-")
     assert driver.process.stdin is not None
     driver.process.stdin.write("\n".join(map(str, range(50))) + "\n")
     driver.process.stdin.close()
     eventually(lambda: [line for line in driver.mark.alive() if "sleep 301" in line], 60, every=0.1)
-    since = _end(driver, "kill", -9)
-
-    def nothing() -> None:
-        assert _ours(driver) == []
-
-    eventually(nothing, 20, every=0.01)
-    assert time.monotonic() - since < within(WITHIN)
+    _end(driver, "kill", -9)
+    _nothing_is_left(driver)
