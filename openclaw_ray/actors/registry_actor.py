@@ -255,8 +255,10 @@ class RegistryActor:
         self._code.setdefault(bundle, (ray.put(data), paths))
 
     @ray.method(concurrency_group="wait")
-    def lend(self, timeout: float) -> tuple[str, Any] | None:
+    def lend(self, who: str, timeout: float) -> tuple[str, Any] | None:
         """A free session process to try code on, waited for: its id and handle; `None` if none came in time.
+
+        Asked again by the same ``who``, it is the same one.
 
         Raises:
             JournalFault: the journal refuses.
@@ -264,7 +266,7 @@ class RegistryActor:
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             self.arrival.clear()
-            lent = self._change(lambda core: core.lend())
+            lent = self._change(lambda core: core.lend(who))
             if lent is not None:
                 return lent.id, lent.handle
             self.arrival.wait(0.1)

@@ -31,6 +31,7 @@ _ACTOR_BYTES = 55 * 1024 * 1024
 _MOST_ACTORS = 512
 _START_WITHIN = 60.0
 _LOAD_WITHIN = 45.0
+_GIVE_BACK_WITHIN = 5.0
 
 
 @dataclass
@@ -233,7 +234,8 @@ def _try_out(registry: Any, bundle: Any) -> None:
 
     first = bundle.agents[0]
     ask(lambda: registry.offer.remote(bundle.id, bundle.data, bundle.paths), _START_WITHIN)
-    lent = ask(lambda: registry.lend.remote(_START_WITHIN), _START_WITHIN + 5)
+    who = uuid.uuid4().hex
+    lent = ask(lambda: registry.lend.remote(who, _START_WITHIN), _START_WITHIN + 5)
     if lent is None:
         raise RuntimeUnavailable("first session process", _START_WITHIN, "no session process came up, or none is free")
     actor_id, handle = lent
@@ -255,7 +257,8 @@ def _try_out(registry: Any, bundle: Any) -> None:
             first.id, first.origin, "", f"the session process that loaded it died: {str(error).splitlines()[0]}"
         ) from None
     finally:
-        registry.give_back.remote(actor_id, why)
+        with contextlib.suppress(RayError):
+            ask(lambda: registry.give_back.remote(actor_id, why), _GIVE_BACK_WITHIN)
 
 
 def _session_dir() -> str:

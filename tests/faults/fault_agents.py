@@ -188,4 +188,8 @@ AGENTS = [
     once_or_crash,
     bulky,
 ]
-CONFIG = {"agents": {"defaults": {"subagents": {"allowAgents": ["*"], "maxChildrenPerAgent": 10}}}}
+GRACE = 3.0  # forty processes on two busy cores need their time to end by themselves
+CONFIG = {
+    "agents": {"defaults": {"subagents": {"allowAgents": ["*"], "maxChildrenPerAgent": 10}}},
+    "ray": {"stopGraceSeconds": GRACE},
+}

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import Log, at_rest, within
 from fault_agents import AGENTS, CONFIG
+from fault_tier import Log, at_rest, within
 
 import openclaw_ray as oc
 from openclaw_ray.core.errors import RuntimeUnavailable, StateDirError
@@ -21,7 +21,7 @@ from openclaw_ray.testing.eventually import eventually
 
 pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, method="signal")]
 
-PATIENCE = 3  # ray.registryTimeoutSeconds
+PATIENCE = 5  # ray.registryTimeoutSeconds
 
 
 class Disk:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import HERE, Driver, Log, within
 from fault_agents import AGENTS, CONFIG
+from fault_tier import HERE, Driver, Log, within
 
 import openclaw_ray as oc
 from openclaw_ray.core.errors import RuntimeClosed, RuntimeUnavailable
@@ -25,6 +25,8 @@ from openclaw_ray.testing.leaks import assert_at_rest, assert_gone
 pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, method="signal")]
 
 WITHIN = 2.0
+LEASE = 2  # ray.clientLeaseSeconds
+PATIENCE = 4  # ray.registryTimeoutSeconds
 ENDS = [("kill", -9), ("exception", 1), ("exit", 5), ("unclosed", 3), ("ctrl-c", -2), ("close", 0)]
 RAYS_OWN = re.compile(r"/raylet/raylet|/gcs/gcs_server|/ray/_private/|/ray/dashboard/|/ray/autoscaler/|ray::\w*Agent")
 
@@ -167,7 +169,7 @@ def _nothing_is_left(driver: Driver) -> None:
 
 @pytest.fixture(scope="module")
 def config() -> dict[str, object]:
-    return {"clientLeaseSeconds": 3, "registryTimeoutSeconds": 4}
+    return {"clientLeaseSeconds": LEASE, "registryTimeoutSeconds": PATIENCE}
 
 
 def test_a_killed_client_has_its_root_stopped_after_its_lease(
@@ -183,7 +185,7 @@ def test_a_killed_client_has_its_root_stopped_after_its_lease(
     client.process.kill()
     since = time.monotonic()
     eventually(lambda: not rt.runs(root=root, state=["queued", "running", "paused"]), 20, every=0.05)
-    assert time.monotonic() - since < within(3 + 2)
+    assert time.monotonic() - since < within(LEASE + 2)
     ends = {row["error"]["cause"] for row in rt.runs(root=root) if row["agentId"] == "polite"}
     assert ends == {"client_gone"}
     # nobody else noticed
@@ -201,10 +203,10 @@ def test_a_client_that_is_only_slow_keeps_its_root(
     root = client.line()
     client.process.send_signal(signal.SIGSTOP)
     with pytest.raises(AssertionError):
-        eventually(lambda: not rt.runs(root=root, state="running"), 1.5, every=0.1)
+        eventually(lambda: not rt.runs(root=root, state="running"), LEASE / 2, every=0.1)
     client.process.send_signal(signal.SIGCONT)
     with pytest.raises(AssertionError):
-        eventually(lambda: not rt.runs(root=root, state="running"), 2.5, every=0.1)
+        eventually(lambda: not rt.runs(root=root, state="running"), LEASE, every=0.1)
     client.leave()
     eventually(lambda: not rt.runs(root=root, state="running"), 10)
 
@@ -220,7 +222,7 @@ def test_a_driver_that_only_waits_hears_of_a_registry_that_hangs_and_may_ask_aga
     try:
         with pytest.raises(RuntimeUnavailable, match="registry"):
             rt.result(receipt, timeout=30)
-        assert time.monotonic() - since < within(3 / 3 + 4 + 2)
+        assert time.monotonic() - since < within(LEASE / 3 + PATIENCE + 2)
     finally:
         os.kill(registry, signal.SIGCONT)
     assert rt.stop(receipt.session_key, timeout=20).stopped == 1

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import Log, within
+from fault_tier import Log, within
 
 import openclaw_ray as oc
 from openclaw_ray.core.lifecycle import Cause
@@ -29,7 +29,7 @@ def _transcript(rt: oc.Runtime, key: str) -> list[str]:
 def test_a_map_over_kills_of_the_hub_is_whole_and_every_transcript_has_its_rows_once(
     rt: oc.Runtime, log: Log
 ) -> None:
-    items = 400
+    items = 300
     with ThreadPoolExecutor() as threads:
         mapping = threads.submit(rt.map, "count", [(log.path, i, 0) for i in range(items)], width=4)
         for share in (0.2, 0.6):
@@ -106,17 +106,17 @@ def test_a_map_over_a_kill_of_the_pool_has_every_item_in_its_place(rt: oc.Runtim
     assert log.doubled() == {}
 
 
-@pytest.mark.parametrize("victim", [Victim.REGISTRY, Victim.HUB, Victim.POOL, Victim.BUSY])
+@pytest.mark.parametrize("victim", [Victim.REGISTRY, Victim.HUB, Victim.POOL])
 def test_a_process_that_is_frozen_for_a_while_is_not_taken_for_dead(
     rt: oc.Runtime, log: Log, victim: Victim
 ) -> None:
-    items = 60
+    items = 40
     with ThreadPoolExecutor() as threads:
         mapping = threads.submit(rt.map, "count", [(log.path, i, 0.02) for i in range(items)], width=3)
         log.wait_for(10)
         [pid, *_] = eventually(lambda: processes(rt, victim), 10)
         with _frozen(pid):
-            threading.Event().wait(1.5)
+            threading.Event().wait(1)
         results = mapping.result(timeout=60)
     assert [result.text for result in results] == [f"r{i}" for i in range(items)]
     assert log.doubled() == {}

@@ -7,7 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import Log, within
+from fault_tier import Log, within
 
 import openclaw_ray as oc
 from openclaw_ray.testing.chaos import Killer, Victim, kill

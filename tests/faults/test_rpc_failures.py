@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import HERE, LONG, Driver
+from fault_tier import HERE, LONG, Driver
 
 pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(300 if LONG else 120, method="signal")]
 

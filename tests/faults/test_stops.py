@@ -11,20 +11,14 @@ from collections.abc import Callable, Iterator
 
 import psutil
 import pytest
-from conftest import ROUNDS, Driver, Log, within
+from fault_agents import GRACE
+from fault_tier import ROUNDS, Driver, Log, within
 
 import openclaw_ray as oc
 from openclaw_ray.core.errors import JoinTimeout
 from openclaw_ray.testing.eventually import eventually
 
 pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, method="signal")]
-
-GRACE = 3.0  # forty processes on two busy cores need their time to end by themselves
-
-
-@pytest.fixture(scope="module")
-def config() -> dict[str, object]:
-    return {"stopGraceSeconds": GRACE}
 
 
 def _tools(log: Log) -> list[psutil.Process]:

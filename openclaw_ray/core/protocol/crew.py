@@ -156,13 +156,19 @@ class Crew:
 
     # ------------------------------------------------------------------ lending
 
-    def lend(self) -> Actor | None:
-        """An idle actor to try code on; it is granted to nobody until it is given back. `None` if none is idle."""
+    def lend(self, who: str) -> Actor | None:
+        """An idle actor to try code on; it is granted to nobody until it is given back. `None` if none is idle.
+
+        The same ``who`` gets the same one: the answer may have been lost on its way.
+        """
+        for actor in self.s.actors.values():
+            if actor.state == "lent" and actor.lent_to == who:
+                return actor
         idle = [a for a in self.s.actors.values() if a.state == "idle" and a.handle is not None]
         if not idle:
             return None
         actor = min(idle, key=lambda a: a.klass is not None)
-        actor.state = "lent"
+        actor.state, actor.lent_to = "lent", who
         actor.idle_at = self.s.clock.mono()
         return actor
 

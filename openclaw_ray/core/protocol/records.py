@@ -208,6 +208,7 @@ class Actor(Record):
     idle_at: float = _live(0.0)
     known: bool = _live(False)
     """It has answered to this incarnation of the registry (a Hello, a report, an event)."""
+    lent_to: str = _live("")
     kill_at: float | None = _live()
     keeps: bool = _live(False)
     """Large values of children of its last turn are in it (PROTOCOL.md 4.3)."""

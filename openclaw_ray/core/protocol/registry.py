@@ -233,12 +233,12 @@ class Registry:
         """Ask for actors before anybody needs them."""
         return self._entry(lambda: self.birth.grow(count - len(self.s.actors)))
 
-    def lend(self) -> tuple[Actor | None, tuple[Effect, ...]]:
+    def lend(self, who: str) -> tuple[Actor | None, tuple[Effect, ...]]:
         """An idle actor to try code on, see `Crew.lend`; without one, growth is asked for."""
         lent: list[Actor | None] = []
 
         def find() -> None:
-            lent.append(self.crew.lend())
+            lent.append(self.crew.lend(who))
             if lent[0] is None and not any(a.state == "growing" for a in self.s.actors.values()):
                 self.birth.grow(1)
 
