@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from openclaw_ray.cli.exits import CommandError
+from openclaw_ray.cli.output import kept_for_data
 
 __all__ = ["AppFile", "load_app"]
 
@@ -95,7 +96,8 @@ def _import(file: Path, shown: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[file.stem] = module
     try:
-        spec.loader.exec_module(module)
+        with kept_for_data():
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[file.stem]
         raise CommandError(f"{shown} does not import: {_describe(error, file)}") from error

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
+from openclaw_ray.cli.output import kept_for_data
+
 if TYPE_CHECKING:
     from openclaw_ray.cli.interrupt import Interrupt
     from openclaw_ray.core.events import Event
@@ -113,13 +115,14 @@ def open_runtime(
         config: settings to use where the user gave no ``--config``; the user's own default file is not read
             then.
     """
-    runtime = start_runtime(list(agents), place, app_dir=app_dir, config=config)
-    try:
-        interrupt.attach(stop=lambda: runtime.stop(runtime.root_key), force=lambda: runtime.close(force=True))
-        yield runtime
-    finally:
-        interrupt.end_input()
-        runtime.close()
+    with kept_for_data():
+        runtime = start_runtime(list(agents), place, app_dir=app_dir, config=config)
+        try:
+            interrupt.attach(stop=lambda: runtime.stop(runtime.root_key), force=lambda: runtime.close(force=True))
+            yield runtime
+        finally:
+            interrupt.end_input()
+            runtime.close()
 
 
 def start_runtime(

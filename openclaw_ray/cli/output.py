@@ -1,16 +1,43 @@
-"""Standard output: one JSON object a line, each written at once, and the end of a reader noticed."""
+"""Standard output: one JSON object a line, each written at once, and the end of a reader noticed.
+
+It is for the command's data alone. Ray prints notes of its own, and what tasks and actors print, to the driver's
+``sys.stdout``; an app file may print when it is imported. While any of that can happen, `kept_for_data` sends it to
+standard error, and the command writes to `data_stream`.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
-from collections.abc import Mapping
-from typing import BinaryIO
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO, TextIO
 
 from openclaw_ray.cli.exits import FAILED, CommandError, OutputClosed
 
-__all__ = ["JsonLines", "discard_output", "printable"]
+__all__ = ["JsonLines", "data_stream", "discard_output", "kept_for_data", "printable"]
+
+_kept: list[TextIO] = []
+
+
+@contextlib.contextmanager
+def kept_for_data() -> Iterator[None]:
+    """Within it ``sys.stdout`` is standard error, and `data_stream` is what ``sys.stdout`` was."""
+    if sys.stdout is None or sys.stderr is None:
+        yield
+        return
+    _kept.append(data_stream())
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _kept.pop()
+
+
+def data_stream() -> TextIO:
+    """The standard output that a command writes its data to."""
+    return _kept[-1] if _kept else sys.stdout
 
 
 class JsonLines:
@@ -21,9 +48,9 @@ class JsonLines:
     """
 
     def __init__(self, stream: BinaryIO | None = None) -> None:
-        if stream is None and sys.stdout is None:
+        if stream is None and data_stream() is None:
             raise CommandError("standard output is closed; redirect it to a file or to /dev/null")
-        self._stream = sys.stdout.buffer if stream is None else stream
+        self._stream = data_stream().buffer if stream is None else stream
 
     def write(self, row: Mapping[str, object]) -> None:
         """Write one row.

@@ -150,7 +150,7 @@ def open_progress(label: str, *, wanted: bool = True) -> Iterator[Progress]:
     progress: Progress
     if not wanted:
         progress = NoProgress(stream)
-    elif stream.isatty() and not sys.stdout.isatty():
+    elif stream.isatty() and not data_stream().isatty():
         progress = BarProgress(label, stream)
     else:
         progress = LineProgress(label, stream)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterable, Mapping
 
 import click
 
 from openclaw_ray.cli.exits import OK
-from openclaw_ray.cli.output import JsonLines, printable
+from openclaw_ray.cli.output import JsonLines, data_stream, printable
 from openclaw_ray.cli.view import open_view, view_options
 from openclaw_ray.core.lifecycle import RunState
 
@@ -48,7 +47,8 @@ def _print_table(rows: Iterable[Mapping[str, object]], source: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, markup=False, highlight=False)
+    out = data_stream()
+    console = Console(file=out, width=None if out.isatty() else 160, markup=False, highlight=False)
     console.print(printable(source), style="bold", soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     for column in ("state", "agent", "session", "run"):

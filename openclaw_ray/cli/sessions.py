@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 
 import click
 
 from openclaw_ray.cli.exits import OK, CommandError, OutputClosed
+from openclaw_ray.cli.output import data_stream
 from openclaw_ray.cli.view import open_view, view_options
 
 __all__ = ["sessions"]
@@ -40,8 +40,8 @@ def logs(key: str, tail: int | None, name: str | None, state: str | None) -> int
         try:
             for chunk in chunks:
                 wrote = True
-                sys.stdout.buffer.write(chunk)
-            sys.stdout.buffer.flush()
+                data_stream().buffer.write(chunk)
+            data_stream().buffer.flush()
         except BrokenPipeError:
             raise OutputClosed from None
     if not wrote:

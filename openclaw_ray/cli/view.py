@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
+from openclaw_ray.cli.output import kept_for_data
+
 if TYPE_CHECKING:
     from openclaw_ray.store.reading import Reading
 
@@ -145,7 +147,7 @@ def open_view(name: str | None, state_dir: str | None) -> Iterator[StateView]:
     from openclaw_ray.core.errors import RayUnreachable, RuntimeNotFound
     from openclaw_ray.store.places import newest_state_dir
 
-    with contextlib.ExitStack() as stack:
+    with kept_for_data(), contextlib.ExitStack() as stack:
         view: StateView | None = None
         if state_dir is None and name is not None and _may_be_live(name):
             with contextlib.suppress(RuntimeNotFound, RayUnreachable):
