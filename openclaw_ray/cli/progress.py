@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from openclaw_ray.cli.output import data_stream
+
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from stand_ins import eventually
 
+from openclaw_ray.cli import opening
 from openclaw_ray.cli.main import run
 from openclaw_ray.cli.map_command import result_row
 from openclaw_ray.core.lifecycle import ResultStatus
@@ -193,6 +194,32 @@ def test_an_unknown_agent_is_told_before_anything_starts(
     assert run(["map", "--app", app, "--agent", "wroker", "--lines", lines]) == 2
     assert b"no agent 'wroker'; --agent can be: worker" in capfdbinary.readouterr().err
     assert started == []
+
+
+def test_only_rows_go_to_standard_output(
+    started: list[SimpleNamespace],
+    tmp_path: Path,
+    lines: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    """Ray prints its notes, and what actors print, to the driver's standard output; an app file may print, too."""
+    start = opening.start_runtime
+
+    def chatty(*arguments: Any, **options: Any) -> Any:
+        print("(raylet) WARNING: many workers")
+        return start(*arguments, **options)
+
+    monkeypatch.setattr(opening, "start_runtime", chatty)
+    (tmp_path / "chatty.py").write_text(
+        "import openclaw_ray as oc\nprint('imported')\n"
+        "@oc.agent\ndef talks(turn: oc.SyncTurn) -> str:\n    print('at work')\n    return turn.text\n"
+    )
+    assert run(["map", "--app", str(tmp_path / "chatty.py"), "--lines", lines, "--no-progress"]) == 0
+    captured = capfdbinary.readouterr()
+    assert [row["text"] for row in rows(captured.out)] == ["a", "bad", "c"]
+    assert captured.err.split(b"\n")[:2] == [b"imported", b"(raylet) WARNING: many workers"]
+    assert captured.err.count(b"at work") == 3
 
 
 def test_a_cut_text_is_marked() -> None:

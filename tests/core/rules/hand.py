@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -186,11 +186,18 @@ class Hand:
         """Ask for one run on behalf of a client."""
         return self.admit_all([run], by, **options)[0]
 
-    def admit_all(self, runs: Iterable[str], by: str = "driver", **options: Any) -> tuple[Receipt, ...]:
-        """Ask for runs in one step."""
+    def admit_all(self, runs: Sequence[str], by: str = "driver", **options: Any) -> tuple[Receipt, ...]:
+        """Ask for runs, in as many steps as that takes."""
         for run in runs:
             self.courier(by).admit(admit(run, root_of(by), **options), run)
-        return self.step(by).receipts
+        return self.receipts(by, len(runs))
+
+    def receipts(self, client: str, count: int) -> tuple[Receipt, ...]:
+        """Steps of ``client`` until ``count`` admits are answered."""
+        got: tuple[Receipt, ...] = ()
+        while len(got) < count:
+            got += self.step(client).receipts
+        return got
 
     def ask(self, run: str, by: str = "driver", agent_id: str = "w") -> Receipt:
         """A message to an agent's main session."""

@@ -66,11 +66,11 @@ class Turn:
         return self.spawn_all([child], **options)[0]
 
     def spawn_all(self, children: list[str], **options: Any) -> tuple[Receipt, ...]:
-        """Ask for children in one step."""
+        """Ask for children, in as many steps as that takes."""
         for child in children:
             asked = admit(child, self.spec.session_key, activation=self.activation, **options)
             self.hand.courier(self.actor).admit(asked, child)
-        return self.hand.step(self.actor).receipts
+        return self.hand.receipts(self.actor, len(children))
 
     def child(self, run: str, **options: Any) -> Turn:
         """Spawn a child and begin its turn."""
