@@ -19,7 +19,7 @@ from openclaw_ray.actors.wire import pack_step, unpack
 from openclaw_ray.core.clock import Clock, SystemClock
 from openclaw_ray.core.errors import RuntimeClosed, RuntimeUnavailable
 from openclaw_ray.core.protocol.courier import Courier
-from openclaw_ray.core.protocol.messages import Admit, DownMessage, Event, Verdict
+from openclaw_ray.core.protocol.messages import Admit, DownMessage, Event, Spec, Verdict
 from openclaw_ray.core.results import Receipt
 
 __all__ = ["STOPPING", "CourierThread", "Listener"]
@@ -38,6 +38,9 @@ class Listener(Protocol):
 
     def message(self, receiver: str, message: DownMessage) -> None:
         """A downlink message, once."""
+
+    def granted(self, epoch: int, spec: Spec) -> None:
+        """A run to start in this process, after what was said before."""
 
     def stale(self) -> None:
         """The registry wants nothing of this process any more."""
@@ -203,6 +206,8 @@ class CourierThread:
                 self.listener.verdict(verdict)
             for receiver, message in messages:
                 self.listener.message(receiver, message)
+            if answer.start is not None:
+                self.listener.granted(*answer.start)
             self._idle.set()
             if self.core.stale:
                 break

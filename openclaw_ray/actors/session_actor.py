@@ -1,10 +1,11 @@
 """A session process: one activation at a time, on a thread of its own (PROTOCOL.md 3.4, 4, 6, 7.6, 7.7).
 
-Groups: ``turn`` (1 thread) runs turns; ``control`` (2) posts and returns, never waits; ``life`` (1) stands for the
-death notice. The courier thread talks with the registry.
+Groups: ``control`` (2 threads) posts and returns, never waits; ``life`` (1) stands for the death notice; ``check``
+(1) waits for a bundle to be tried. The courier thread talks with the registry; the turns' thread runs agents' code.
 
-1. ``start``: fence, then the turn from beginning to end; its outcome, rows, state and the clean check go into the
-   outbox and to the registry as one event.
+1. A start comes by a call, or in the answer to this process's own step. The turns' thread takes one after the other:
+   fence, then the turn from beginning to end; its outcome, rows, state and the clean check go into the outbox and to
+   the registry as one event.
 2. The verdict empties the outbox; if it names a parent's actor, ``deliver`` is called on it.
 3. ``stop``: the turn is cancelled and told to the children whose handles it holds; its tools' processes are ended.
 4. ``die_if``: descendants, then the process itself.
@@ -13,8 +14,13 @@ death notice. The courier thread talks with the registry.
 from __future__ import annotations
 
 import os
+import queue
 import threading
 import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import ray
@@ -44,7 +50,7 @@ from openclaw_ray.core.protocol.messages import (
 
 __all__ = ["SESSION_GROUPS", "SessionActor"]
 
-SESSION_GROUPS = {"turn": 1, "control": 2, "life": 1}
+SESSION_GROUPS = {"control": 2, "life": 1, "check": 1}
 
 
 class SessionActor:
@@ -61,6 +67,7 @@ class SessionActor:
         self.activation = Activation(actor_id)
         self.turn: SessionTurn | None = None
         self._early: dict[str, list[DownMessage]] = {}
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.runner = TurnRunner()
         registry = find_actor(settings.runtime, "registry")
         self.courier = CourierThread(actor_id, settings.runtime, registry, self, timeout=settings.registry_timeout)
@@ -68,15 +75,32 @@ class SessionActor:
         self.log = SessionLog(settings.state_dir, actor_id)
         context = ray.get_runtime_context()
         self.courier.post(Hello(actor_id, context.get_node_id(), os.getpid(), context.current_actor))
-        self.courier.start()
         self.baseline: Baseline | None = None
+        threading.Thread(target=self._turns, name="openclaw-turns", daemon=True).start()
+        self.courier.start()
 
     # ------------------------------------------------------------------ turn
 
-    @ray.method(concurrency_group="turn")
+    def _turns(self) -> None:
+        """The turns' thread. What fails in here is no agent's fault: a process that cannot run turns is to be dead."""
+        try:
+            while True:
+                self._work.get()()
+        except BaseException:  # noqa: BLE001 - told, and then the end
+            traceback.print_exc()
+            kill_descendants()
+            os._exit(70)
+
+    @ray.method(concurrency_group="control")
     def start(self, epoch: int, packed: Any) -> None:
-        """Run a turn (1)."""
-        spec: Spec = unpack(packed)
+        """A start by a call (1)."""
+        self.granted(epoch, unpack(packed))
+
+    def granted(self, epoch: int, spec: Spec) -> None:
+        """Run a turn when those before it are over."""
+        self._work.put(partial(self._run, epoch, spec))
+
+    def _run(self, epoch: int, spec: Spec) -> None:
         with self._lock:
             answer = self.activation.start(epoch, spec)
             if answer is StartAnswer.RUN:
@@ -139,14 +163,24 @@ class SessionActor:
         """
         return self.activation.held[run]
 
-    @ray.method(concurrency_group="turn")
+    @ray.method(concurrency_group="check")
     def check(self, bundle: str) -> None:
         """Load a bundle and construct its agents once, before anything is to run (DESIGN.md 7).
 
         Raises:
             AgentImportError: it does not load here.
         """
-        self.code.check(bundle)
+        done: Future[None] = Future()
+
+        def try_it() -> None:
+            try:
+                self.code.check(bundle)
+                done.set_result(None)
+            except BaseException as error:  # noqa: BLE001 - whatever it is, it is the answer
+                done.set_exception(error)
+
+        self._work.put(try_it)
+        done.result()
 
     @ray.method(concurrency_group="control")
     def ping(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from openclaw_ray.actors.wire import unpack
 from openclaw_ray.core.errors import RuntimeClosed
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import driver_key
-from openclaw_ray.core.protocol.messages import Bye, DownMessage, Join, Verdict, Warn
+from openclaw_ray.core.protocol.messages import Bye, DownMessage, Join, Spec, Verdict, Warn
 
 if TYPE_CHECKING:
     from openclaw_ray.actors.session_turn import SessionTurn
@@ -94,6 +94,9 @@ class Client:
             _log.warning("%s", message.text)
         else:
             self.requester.hear(message)
+
+    def granted(self, epoch: int, spec: Spec) -> None:
+        """Never: nothing runs in a client."""
 
     def stale(self) -> None:
         """The runtime has given this client up: its lease ran out, or the runtime was started anew."""

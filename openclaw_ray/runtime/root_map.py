@@ -22,6 +22,8 @@ from openclaw_ray.core.results import Completion, Receipt, Result
 
 __all__ = ["root_map"]
 
+MOST_AHEAD = 256
+"""Runs admitted beyond the width: one step's worth (PROTOCOL.md 1.1)."""
 _PATIENCE = 0.05  # seconds
 
 _Happening = tuple[str, Any, Future[Any]]
@@ -47,8 +49,9 @@ def root_map(
         RuntimeClosed, RuntimeUnavailable: the runtime went away.
         ValueError: at once, if an option is not as it may be.
     """
-    # one queued run a slot: an actor that becomes free finds its next run without asking us
-    window = MapWindow(items, width, retries=retries, ordered=ordered, ahead=width, on_error=on_error)
+    # enough is queued for an actor that becomes free to find its next run in the answer to its own step
+    ahead = min(3 * width, MOST_AHEAD)
+    window = MapWindow(items, width, retries=retries, ordered=ordered, ahead=ahead, on_error=on_error)
     job = _Job(requester, window, agent_id, run_timeout(timeout, "timeout"), f"map:{map_id}", width, transcripts)
     wake = getattr(items, "wake", None)
     if callable(wake):  # a feed: it raises NotYet when it has nothing, and calls back when it has

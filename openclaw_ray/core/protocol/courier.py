@@ -25,7 +25,7 @@ __all__ = ["ACK_AFTER", "MOST", "MOST_ADMITS", "REMEMBER", "Courier"]
 
 MOST = 256
 """Events in one step."""
-MOST_ADMITS = 4
+MOST_ADMITS = 16
 """Admits in one step: each may start a session at once, so they, not the events, decide how long a step keeps the
 registry from all others (DESIGN.md 14: 5 ms)."""
 ACK_AFTER = 0.02

@@ -1,7 +1,8 @@
 """The registry: the one writer of truth (PROTOCOL.md 1). Events in, answers and effects out; no I/O but the journal.
 
 1. `Registry.step` applies a courier's events, then its admits, then grants what may start, and commits all of it with
-   the client's seq and answer in one transaction. The answer and the effects follow the commit.
+   the client's seq and answer in one transaction. The answer and the effects follow the commit. If a session process
+   gets its next run by the step that ended its last one, the start is in the answer: one call less.
 2. The same (client, seq) again gives the same answer, over a crash too.
 3. Every other entry (`died`, `reported`, `tick`, …) is a transaction of the same kind.
 4. If a commit fails, this object is ahead of the journal: throw it away and make a new one from the journal, as after a
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TypeVar
 
 from openclaw_ray.core.clock import Clock
@@ -41,6 +43,7 @@ from openclaw_ray.core.protocol.messages import (
     Resume,
     Rows,
     Settled,
+    Start,
     Started,
     Step,
     StopAsk,
@@ -126,7 +129,7 @@ class Registry:
             # what rides along follows from state after a crash and is not kept with the answer
             client.answer = _keep(step.seq, verdicts, receipts)
             s.touch(client)
-        return answer, s.commit()
+        return _with_its_start(step, answer, s.commit())
 
     def _comes_in(self, event: Event) -> bool:
         """Whether an event may make a process known: not a `Join` that comes again after its client has left."""
@@ -342,9 +345,26 @@ def _keep(seq: int, verdicts: list[Verdict], receipts: tuple[object, ...]) -> by
     return pickle.dumps((seq, plain, receipts), protocol=5)
 
 
-def _without_handle(verdict: Verdict) -> Verdict:
-    from dataclasses import replace
+def _with_its_start(
+    step: Step, answer: Answer, effects: tuple[Effect, ...]
+) -> tuple[Answer, tuple[Effect, ...]]:
+    """Let the start of the process that stepped go with its answer, if it can.
 
+    One that says hello is only being made, and is called; so is one whose input is an object of Ray's, which must
+    travel as an argument to be counted.
+    """
+    if answer.word != "ok" or any(isinstance(event, Hello) for event in step.events):
+        return answer, effects
+    for effect in effects:
+        if isinstance(effect, Start) and effect.actor == step.client:
+            if effect.spec.input is not None and effect.spec.input.ref is not None:
+                break
+            rest = tuple(other for other in effects if other is not effect)
+            return replace(answer, start=(effect.epoch, effect.spec)), rest
+    return answer, effects
+
+
+def _without_handle(verdict: Verdict) -> Verdict:
     if verdict.deliver is None or verdict.deliver.handle is None:
         return verdict
     return replace(verdict, deliver=replace(verdict.deliver, handle=None))

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.protocol.downlink import Spec
 from openclaw_ray.core.protocol.parts import CleanCheck, Outcome, Payload, Row
 from openclaw_ray.core.results import Completion, Receipt, Usage
 
@@ -337,3 +338,6 @@ class Answer:
     detail: str = ""
     down: tuple[tuple[str, tuple[tuple[int, Any], ...]], ...] = ()
     """Downlink messages that ride along, by receiver: (receiver, ((number, message), …))."""
+    start: tuple[int, Spec] | None = None
+    """The actor that stepped was granted a run by its own step: (epoch, what to start), as `Start` would have it. Lost
+    with a lost answer, as a call may be: the registry asks after it (PROTOCOL.md 3.4)."""

@@ -147,6 +147,8 @@ class RegistryProcess(Process):
             for event in step.events:
                 if isinstance(event, Hello):
                     self.stand(event.actor)
+        if answer.start is not None:
+            self.cluster.monitor.granted(step.client, *answer.start)
         if not self.perform(effects):
             return Lost.UNAVAILABLE
         return answer

@@ -146,6 +146,10 @@ class SessionProcess(Talker):
         elif receiver not in self._begun:
             self._early.setdefault(receiver, []).append(message)
 
+    def granted(self, epoch: int, spec: Spec) -> None:
+        """A start that came with an answer."""
+        self.on_start(epoch, spec)
+
     def stale(self) -> None:
         """End."""
         self.kill("told that it is stale")

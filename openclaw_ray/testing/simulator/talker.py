@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.core.protocol.courier import Courier
-from openclaw_ray.core.protocol.messages import Admit, Answer, DownMessage, Event, Step, Verdict
+from openclaw_ray.core.protocol.messages import Admit, Answer, DownMessage, Event, Spec, Step, Verdict
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.testing.simulator.network import Lost
 from openclaw_ray.testing.simulator.process import Process
@@ -81,6 +81,8 @@ class Talker(Process):
                     self.verdict(verdict)
                 for receiver, message in messages:
                     self.message(receiver, message)
+                if answer.start is not None:
+                    self.granted(*answer.start)
                 if self.courier.stale:
                     self.stale()
                 self.pump()
@@ -100,6 +102,9 @@ class Talker(Process):
 
     def message(self, receiver: str, message: DownMessage) -> None:
         """A new downlink message."""
+
+    def granted(self, epoch: int, spec: Spec) -> None:
+        """A run to start here."""
 
     def heard(self) -> None:
         """An answer has been dealt with."""

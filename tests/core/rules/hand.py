@@ -170,6 +170,8 @@ class Hand:
         step = courier.in_flight or courier.next_step()
         assert step is not None, f"{client} has nothing to say"
         self.last, effects = self.registry.step(step)
+        if self.last.start is not None:
+            effects = (Start(client, *self.last.start), *effects)
         self.do(effects)
         return self.last
 

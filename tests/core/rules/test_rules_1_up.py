@@ -61,7 +61,7 @@ def test_a_step_is_bounded_and_no_admit_overtakes_an_event() -> None:
         voice = hand.courier("driver")
         for i in range(300):
             voice.post(note(str(i)))
-        for i in range(10):
+        for i in range(40):
             voice.admit(admit(f"r{i}", root_of("driver")), i)
         sizes = []
         while (step := voice.next_step()) is not None:
@@ -69,9 +69,9 @@ def test_a_step_is_bounded_and_no_admit_overtakes_an_event() -> None:
             voice.answered(hand.registry.step(step)[0])
         return sizes
 
-    assert schedule() == [(256, 0), (44, 4), (0, 4), (0, 2)]
+    assert schedule() == [(256, 0), (44, 16), (0, 16), (0, 8)]
     with without(courier, "MOST", 10_000), without(courier, "MOST_ADMITS", 10_000):
-        assert schedule() == [(300, 10)]
+        assert schedule() == [(300, 40)]
 
 
 def test_events_apply_before_admits() -> None:

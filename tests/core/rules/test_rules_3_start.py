@@ -7,7 +7,7 @@ from dataclasses import replace
 from openclaw_ray.core.protocol.activation import Activation, StartAnswer
 from openclaw_ray.core.protocol.birth import Birth
 from openclaw_ray.core.protocol.crew import Crew
-from openclaw_ray.core.protocol.messages import Exit, Kill, Refused, ReportAsk, Start
+from openclaw_ray.core.protocol.messages import Exit, Kill, Payload, Refused, ReportAsk, Start
 from openclaw_ray.core.protocol.records import Run
 from openclaw_ray.core.protocol.turns import Turns
 from rules.hand import Hand, without
@@ -169,3 +169,34 @@ def test_an_actors_epoch_is_raised_before_it_is_killed() -> None:
     assert schedule() == (2, True)
     with without(Turns, "_fence_and_kill", kill_alone):
         assert schedule() == (1, True)
+
+
+def test_the_start_of_the_next_run_goes_with_the_answer_to_the_step_that_ended_the_last() -> None:
+    """3.4: one call less; a lost answer loses it as a call may be lost, and then the actor is asked."""
+    hand = Hand(actors=1, pool_max=2, max_spawn_depth=1)
+    first = hand.start("first")
+    hand.admit("second")
+    assert not hand.sent(Start)
+    first.settle()
+    start = hand.last.start
+    assert start is not None
+    assert (start[0], start[1].run) == (2, "second")
+    [sent] = hand.take(Start)  # lost with the answer
+    hand.wait(2.5)
+    hand.report(hand.take(ReportAsk)[0].actor)
+    [again] = hand.take(Start)
+    assert (again.epoch, again.spec.activation) == (sent.epoch, sent.spec.activation)
+    assert hand.deliver(again) is StartAnswer.RUN
+
+
+def test_what_must_be_called_does_not_go_with_an_answer() -> None:
+    """3.4, 7.1: an actor that says hello is only being made; an object of Ray's is counted only as an argument."""
+    hand = Hand(pool_max=2, max_spawn_depth=1)
+    hand.admit("first")
+    hand.grow()
+    assert hand.last.start is None
+    first = hand.begin("first")
+    hand.admit("second", input=Payload(ref="an object of Ray's"))
+    first.settle()
+    assert hand.last.start is None
+    assert [start.spec.run for start in hand.sent(Start)] == ["second"]
