@@ -30,6 +30,7 @@ class SpawnRequest:
     expects: bool = True
     route: str = "spawn"
     index: int | None = None
+    task_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
