@@ -86,6 +86,10 @@ class TurnPort(Protocol):
     def append(self, role: str, text: str) -> None:
         """Add a row to the transcript."""
 
+    def look(self, what: str, limit: int = 100) -> Future[list[Any]]:
+        """What the registry knows of this session: ``children`` (`ChildFacts`, newest first) or ``agents`` (one
+        `AllowedAgents`)."""
+
     @property
     def cancelled(self) -> str | None:
         """Why the turn is to end (``stopped``, ``timeout``), or `None`."""

@@ -38,6 +38,7 @@ __all__ = [
     "check_child",
     "decide",
     "not_in_effect",
+    "planned",
 ]
 
 LABEL_MAX: Final = 512
@@ -108,6 +109,14 @@ def decide(params: SpawnParams, scene: SpawnScene) -> SpawnPlan | Refusal:
         SpawnCleanup.KEEP if kept else params.cleanup or SpawnCleanup.KEEP,
         context,
     )
+
+
+def planned(params: SpawnParams, scene: SpawnScene) -> SpawnPlan | Refusal:
+    """Steps 2, 4 and 5 in one: what a session is to ask the registry for, or why it does not."""
+    plan = decide(params, scene)
+    if isinstance(plan, Refusal):
+        return plan
+    return check_child(plan, scene) or not_in_effect(plan, scene) or plan
 
 
 def check_child(plan: SpawnPlan, scene: SpawnScene) -> Refusal | None:
