@@ -43,17 +43,19 @@ def children_of(
     for data in journal.select("runs", {"requester": requester}, limit=limit):
         run: Run = thaw(Run, data)
         found[run.id] = core.s.runs.get(run.id, run)
-    for run in _children_in_mind(core, requester):
+    for run in _un_ended(core, requester):
         found[run.id] = run
     ordered = sorted(found.values(), key=lambda run: run.seq, reverse=True)
     return [child_facts(core, run, waiting.get(run.id)) for run in ordered if run.route != "ask"]
 
 
-def _children_in_mind(core: Registry, requester: str) -> Iterator[Run]:
+def _un_ended(core: Registry, requester: str) -> Iterator[Run]:
+    """Children that run, or have something below them that does."""
     runs = core.s.runs
     session = core.s.sessions.get(requester)
     parent = runs.get(session.run) if session is not None else None
-    return (runs[run_id] for run_id in (parent.children if parent is not None else ()) if run_id in runs)
+    children = (runs[run_id] for run_id in (parent.children if parent is not None else ()) if run_id in runs)
+    return (run for run in children if not run.terminal or run.live_below)
 
 
 def child_facts(core: Registry, run: Run, waiting_for: str | None) -> ChildFacts:
