@@ -195,7 +195,7 @@ def test_a_yield_ends_the_turn_and_leaves_its_message_in_the_transcript(drive: D
         "tool": "sessions_yield",
         "status": "yielded",
         "message": "then add them up",
-        "pendingChildren": 1,
+        "pending": 1,
     }
 
 

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from openclaw_ray.agents.tools.agents_list import AGENTS_LIST
@@ -61,9 +60,10 @@ class ToolCalls(Generic[R]):
     call: Callable[..., R]
     _caller: Callable[[], Caller]
 
-    @cached_property
+    @property
     def tools(self) -> ToolSet[R]:
         """The tools of this session: ``turn.tools.subagents()`` is ``turn.call("subagents")``."""
+        # made anew each time: kept, it would keep the turn alive, and a large input with it
         return ToolSet(self.call)
 
     def _steps(self, name: str, params: Mapping[str, Any]) -> Steps:

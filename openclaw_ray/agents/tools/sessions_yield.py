@@ -34,7 +34,7 @@ def _steps(caller: Caller, given: Mapping[str, Any]) -> Steps:
     if not pending:
         return _error("nothing pending: there is no child to wait for; spawn first, or end the turn with an answer")
     message = values.get("message", "").strip() or _DEFAULT
-    result = {"tool": _NAME, "status": "yielded", "message": message, "pendingChildren": len(pending)}
+    result = {"tool": _NAME, "status": "yielded", "message": message, "pending": len(pending)}
     caller.port.append("tool", clean(json.dumps(result, ensure_ascii=False)))
     raise TurnYielded(None)
 
