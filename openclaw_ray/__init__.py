@@ -53,13 +53,16 @@ if TYPE_CHECKING:
         StateTooLarge,
         Stopped,
         TaskTooLarge,
+        ToolInputError,
         TurnYielded,
         UnknownAgent,
+        UnknownTool,
         ValueLost,
     )
     from openclaw_ray.core.events import Event
     from openclaw_ray.core.lifecycle import DeliveryState, ResultStatus, RunState
     from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, Result, StopReport, Usage
+    from openclaw_ray.core.tool_results import ToolResult
     from openclaw_ray.runtime.runtime import Runtime
     from openclaw_ray.runtime.stats import RuntimeStats
 
@@ -114,9 +117,12 @@ _WHERE = {
     "Stopped": "core.errors",
     "SyncTurn": "agents",
     "TaskTooLarge": "core.errors",
+    "ToolInputError": "core.errors",
+    "ToolResult": "core.tool_results",
     "Turn": "agents",
     "TurnYielded": "core.errors",
     "UnknownAgent": "core.errors",
+    "UnknownTool": "core.errors",
     "Usage": "core.results",
     "ValueLost": "core.errors",
     "agent": "agents",
@@ -171,9 +177,12 @@ __all__ = [
     "Stopped",
     "SyncTurn",
     "TaskTooLarge",
+    "ToolInputError",
+    "ToolResult",
     "Turn",
     "TurnYielded",
     "UnknownAgent",
+    "UnknownTool",
     "Usage",
     "ValueLost",
     "__version__",

@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 from openclaw_ray.actors.names import find_actor
 
-__all__ = ["AGAIN_AFTER", "Line", "ask", "later"]
+__all__ = ["AGAIN_AFTER", "Line", "ask", "ask_later", "later"]
 
 AGAIN_AFTER = 0.1
 """Seconds before what did not get through is tried again."""
@@ -37,6 +38,20 @@ def ask(call: Callable[[], Any], within: float) -> Any:
             if time.monotonic() >= until:
                 raise
         time.sleep(AGAIN_AFTER)
+
+
+def ask_later(call: Callable[[], Any], within: float) -> Future[Any]:
+    """`ask` on a thread of its own; the future has what it gives or raises."""
+    future: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(ask(call, within))
+        except Exception as error:  # noqa: BLE001 - it is for whoever waits for the answer
+            future.set_exception(error)
+
+    threading.Thread(target=work, name="openclaw-ask", daemon=True).start()
+    return future
 
 
 def later(call: Callable[..., None], *args: Any) -> None:

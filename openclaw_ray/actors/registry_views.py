@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from openclaw_ray.actors.caller_views import allowed_agents, children_of
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import display_word, result_status
 from openclaw_ray.core.protocol.records import Run, Session, thaw
@@ -29,7 +30,11 @@ class Views:
         self.node = node
 
     def rows(self, core: Registry, what: str, filters: Mapping[str, Any], limit: int, offset: int) -> list[Any]:
-        """A page of ``runs``, ``sessions`` or ``events``."""
+        """A page of ``runs``, ``sessions`` or ``events``; or ``children``, ``agents`` of a ``requester``."""
+        if what == "agents":
+            return [allowed_agents(core, str(filters["requester"]))]
+        if what == "children":
+            return children_of(core, self.journal, str(filters["requester"]), self.waiting(core), limit)
         if what == "events":
             found = self.journal.after("events", int(filters.get("after", 0)), limit=limit)
             return [data for _, data in found]
@@ -116,6 +121,7 @@ def run_row(run: Run) -> dict[str, Any]:
             "status": result_status(run.state).value if run.terminal else None,
             "pause_reason": run.pause.value if run.pause is not None else None,
             "label": run.label,
+            "task_name": run.task_name,
             "task": run.task[:200] or None,
             "index": run.index,
             "created_at": round(run.created * 1000),
@@ -148,6 +154,7 @@ def session_row(session: Session) -> dict[str, Any]:
             "depth": session.depth,
             "role": str(session.role),
             "label": session.label,
+            "task_name": session.task_name,
             "status": session.state,
             "parent_session_key": session.requester or None,
             "root_key": session.root,

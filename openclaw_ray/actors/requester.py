@@ -119,6 +119,7 @@ class Requester:
                 lane_width,
                 request.index,
                 transcripts,
+                request.task_name,
             )
             end: Future[Completion] = Future()
             with self._lock:

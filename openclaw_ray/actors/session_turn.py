@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.actors.courier_thread import STOPPING
 from openclaw_ray.actors.payload import unpack
@@ -51,6 +51,7 @@ STARTED_AFTER = 0.005
 PROGRESS_EVERY = 0.1
 """Seconds between two progress reports; the newest one always goes out."""
 _FLUSH_BYTES = 64 * 1024
+_LOOK_WITHIN = 30.0
 
 
 class SessionTurn:
@@ -277,6 +278,13 @@ class SessionTurn:
 
         asked.future().add_done_callback(came)
         return future
+
+    def look(self, what: str, limit: int = 100) -> Future[list[Any]]:
+        """See `TurnPort.look`."""
+        from openclaw_ray.actors.asking import ask_later
+
+        requester = {"requester": self.spec.session_key}
+        return ask_later(lambda: self.courier.registry.view.remote(what, requester, limit, 0), _LOOK_WITHIN)
 
     def append(self, role: str, text: str) -> None:
         """See `TurnPort.append`."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final
 
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.agents.text import short_repr, utf8_size
+from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.errors import InvalidItem, SpawnError, SpawnForbidden, TaskTooLarge
 from openclaw_ray.core.limits import TASK_MAX_BYTES
 from openclaw_ray.core.results import Receipt
+from openclaw_ray.core.spawn_params import SpawnParams, parse_spawn, program_names
+from openclaw_ray.core.spawn_rules import SpawnScene, planned
 
 __all__ = ["MISSING", "accepted", "item_request", "run_timeout", "spawn_request"]
 
@@ -22,7 +26,7 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-_LABEL_LIMIT = 512  # characters (SPEC.md B1)
+_STAND_IN = "task"  # the task text of a program has rules of its own: an input may stand for it
 
 
 def spawn_request(
@@ -34,32 +38,84 @@ def spawn_request(
     label: str | None,
     run_timeout_seconds: float | None,
     expects_completion_message: bool,
+    task_name: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    caller: str = "",
 ) -> SpawnRequest:
     """The request of one `turn.spawn` (SPEC.md B1).
+
+    Args:
+        params: the other parameters of ``sessions_spawn``, snake_case.
+        caller: agent id of the requester.
 
     Raises:
         InvalidItem: nothing to do, or a text that is none.
         TaskTooLarge: the task text has more than `TASK_MAX_BYTES` bytes.
-        TypeError: ``agent`` and ``agent_id`` name two agents.
+        TypeError: ``agent`` and ``agent_id`` name two agents; or there is no such parameter.
         ValueError: another parameter cannot be as it is.
+        SpawnForbidden, SpawnError: what the parameters mean together is refused, or not in effect yet.
     """
     if agent is not None:
         if agent_id not in (None, agent):
             raise TypeError(f"agent={agent!r} and agent_id={agent_id!r} are two names for one parameter")
         agent_id = agent
-    if label is not None:
-        label = str(label).strip() or None
-        if label is not None and len(label) > _LABEL_LIMIT:
-            raise ValueError(f"label has {len(label)} characters; the limit is {_LABEL_LIMIT}")
     has_input = input is not MISSING
+    text = _task_text(task, input, has_input, 0)
+    names = _names(agent_id, label, task_name, bool(expects_completion_message), params or {}, caller)
     return SpawnRequest(
-        task=_task_text(task, input, has_input, 0),
+        task=text,
         agent_id=agent_id,
         input=input if has_input else None,
         has_input=has_input,
-        label=label,
+        label=names.label,
         timeout=run_timeout(run_timeout_seconds, "run_timeout_seconds"),
         expects=bool(expects_completion_message),
+        task_name=names.task_name,
+    )
+
+
+def _names(
+    agent_id: str | None,
+    label: str | None,
+    task_name: str | None,
+    expects: bool,
+    params: Mapping[str, Any],
+    caller: str,
+) -> SpawnParams:
+    """Label and task name of a spawn of which all else that it says is as it can be."""
+    if label is None and task_name is None and not params:
+        return SpawnParams(_STAND_IN)
+    given = {
+        **_known(params),
+        "task": _STAND_IN,
+        "agent_id": agent_id,
+        "label": None if label is None else str(label),
+        "task_name": task_name,
+        "expects_completion_message": expects,
+    }
+    plan = planned(parse_spawn(given, "spawn"), SpawnScene(caller))
+    if isinstance(plan, Refusal):
+        raise _error_of(_receipt_of(plan))
+    return plan.params
+
+
+def _known(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``params``, if ``sessions_spawn`` has them all."""
+    names = program_names()
+    for name in params:
+        if name not in names:
+            raise TypeError(f"spawn() has no parameter {name!r} (parameters: {', '.join(sorted(names))})")
+    return params
+
+
+def _receipt_of(refusal: Refusal) -> Receipt:
+    return Receipt(
+        refusal.status,
+        error=refusal.error,
+        limit=refusal.limit,
+        value=refusal.value,
+        maximum=refusal.maximum,
+        path=refusal.path,
     )
 
 
@@ -92,9 +148,11 @@ def accepted(receipt: Receipt) -> Receipt:
     """
     if receipt.accepted:
         return receipt
-    if receipt.status == "forbidden":
-        raise SpawnForbidden(receipt)
-    raise SpawnError(receipt)
+    raise _error_of(receipt)
+
+
+def _error_of(receipt: Receipt) -> SpawnError | SpawnForbidden:
+    return SpawnForbidden(receipt) if receipt.status == "forbidden" else SpawnError(receipt)
 
 
 def _task_text(task: Any, input: Any, has_input: bool, index: int) -> str:

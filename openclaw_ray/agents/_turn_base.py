@@ -14,6 +14,7 @@ from openclaw_ray.agents.port import SpawnRequest, TurnPort
 from openclaw_ray.agents.session_view import SessionView, TurnEvent, session_view, turn_events
 from openclaw_ray.agents.state import load_state
 from openclaw_ray.agents.text import bounded, clean
+from openclaw_ray.agents.tools.tool import Caller
 from openclaw_ray.core.errors import Cancelled, NothingPending, TurnYielded
 from openclaw_ray.core.lifecycle import RunKind
 from openclaw_ray.core.mapping import MapWindow, OnError
@@ -63,6 +64,7 @@ class TurnBase:
         self.run_id: str = spec.run
         self.index: int | None = spec.index
         self._port = port
+        self._keeps_transcript = spec.transcripts != "none"
         self._watch = Watch(port)
         self._reason: str | None = None
         self._on_cancel = on_cancel
@@ -146,6 +148,10 @@ class TurnBase:
         self._on_cancel(reason)
 
     # ------------------------------------------------------------------ steps between waits
+
+    def _caller(self) -> Caller:
+        """This turn as tools see it."""
+        return Caller(self.session, self._keeps_transcript, self._port, self._children, self._unheard.add)
 
     def _admitted(self, request: SpawnRequest, receipt: Receipt) -> Receipt:
         accepted(receipt)

@@ -30,6 +30,7 @@ class SpawnRequest:
     expects: bool = True
     route: str = "spawn"
     index: int | None = None
+    task_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,10 @@ class TurnPort(Protocol):
 
     def append(self, role: str, text: str) -> None:
         """Add a row to the transcript."""
+
+    def look(self, what: str, limit: int = 100) -> Future[list[Any]]:
+        """What the registry knows of this session: ``children`` (`ChildFacts`, newest first) or ``agents`` (one
+        `AllowedAgents`)."""
 
     @property
     def cancelled(self) -> str | None:

@@ -10,15 +10,17 @@ from openclaw_ray.agents._asking import MISSING, spawn_request
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import Deadline, SyncWait, nothing
+from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Completion, Receipt, Result
+from openclaw_ray.core.tool_results import ToolResult
 
 __all__ = ["SyncTurn"]
 
 T = TypeVar("T")
 
 
-class SyncTurn(TurnBase):
+class SyncTurn(TurnBase, ToolCalls[ToolResult]):
     """A turn whose calls block the thread of the agent; the same names as in `Turn`, without ``await``.
 
     Every call that waits raises `Cancelled` as soon as a stop or deadline reaches the turn. Code that runs
@@ -35,6 +37,8 @@ class SyncTurn(TurnBase):
         label: str | None = None,
         run_timeout_seconds: float | None = None,
         expects_completion_message: bool = True,
+        task_name: str | None = None,
+        **params: Any,
     ) -> Receipt:
         """Ask for a child session; see `Turn.spawn`."""
         request = spawn_request(
@@ -45,6 +49,9 @@ class SyncTurn(TurnBase):
             label=label,
             run_timeout_seconds=run_timeout_seconds,
             expects_completion_message=expects_completion_message,
+            task_name=task_name,
+            params=params,
+            caller=self.session.agent_id,
         )
         self.check()
         return self._admitted(request, self._result_of(self._port.spawn([request])[0]))
@@ -107,6 +114,18 @@ class SyncTurn(TurnBase):
             raise
         finally:
             self._watch.close(wait)
+
+    def call(self, name: str, /, **params: Any) -> ToolResult:
+        """Call a tool as a model would; see `Turn.call`."""
+        steps = self._steps(name, params)
+        self.check()
+        try:
+            waited = next(steps)
+            while True:
+                waited = steps.send(self._result_of(waited))
+        except StopIteration as done:
+            result: ToolResult = done.value
+            return result
 
     def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
         """Rows of the session's transcript; see `Turn.history`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -11,15 +11,17 @@ from openclaw_ray.agents._asking import MISSING, spawn_request
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import AsyncWait, Deadline, nothing
+from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Completion, Receipt, Result
+from openclaw_ray.core.tool_results import ToolResult
 
 __all__ = ["Turn"]
 
 T = TypeVar("T")
 
 
-class Turn(TurnBase):
+class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
     """A turn whose calls are awaited. A stop or deadline cancels the agent's task (`asyncio.CancelledError`).
 
     Calls may run side by side (`asyncio.gather`), and may be given up by the agent itself
@@ -36,6 +38,8 @@ class Turn(TurnBase):
         label: str | None = None,
         run_timeout_seconds: float | None = None,
         expects_completion_message: bool = True,
+        task_name: str | None = None,
+        **params: Any,
     ) -> Receipt:
         """Ask for a child session; returns as soon as it is admitted, before it runs (SPEC.md B1).
 
@@ -46,10 +50,13 @@ class Turn(TurnBase):
             label: display title, at most 512 characters.
             run_timeout_seconds: from the first start to the deadline; 0 is none, the default is configured.
             expects_completion_message: False if nobody is to be told of its end; then it cannot be joined.
+            task_name: a handle: a-z, then a-z, 0-9, _ and -, at most 64 characters.
+            params: the other parameters of ``sessions_spawn``, by their snake_case names.
 
         Raises:
             SpawnForbidden: a policy refused it; ``receipt`` names limit, value and configuration path.
-            SpawnError: it cannot be done as asked.
+            SpawnError: it cannot be done as asked; so is what this runtime does not do yet.
+            ToolInputError: a parameter is of another type.
             InvalidItem: an empty task and no input.
             TaskTooLarge: pass the data as input.
             Cancelled: the turn is to end.
@@ -62,6 +69,9 @@ class Turn(TurnBase):
             label=label,
             run_timeout_seconds=run_timeout_seconds,
             expects_completion_message=expects_completion_message,
+            task_name=task_name,
+            params=params,
+            caller=self.session.agent_id,
         )
         self.check()
         return self._admitted(request, await self._result_of(self._port.spawn([request])[0]))
@@ -155,6 +165,29 @@ class Turn(TurnBase):
             raise
         finally:
             self._watch.close(wait)
+
+    async def call(self, name: str, /, **params: Any) -> ToolResult:
+        """Call a tool as a model would; a refusal is a result, see `ToolResult.status`.
+
+        Args:
+            name: which tool; `tools` has those there are.
+            params: its parameters, camelCase or snake_case.
+
+        Raises:
+            UnknownTool: there is no such tool.
+            ToolInputError: a parameter is unknown, missing or of another type.
+            TurnYielded: by ``sessions_yield``: the turn ends here.
+            Cancelled: the turn is to end.
+        """
+        steps = self._steps(name, params)
+        self.check()
+        try:
+            waited = next(steps)
+            while True:
+                waited = steps.send(await self._result_of(waited))
+        except StopIteration as done:
+            result: ToolResult = done.value
+            return result
 
     async def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
         """Rows of the session's transcript, newest last: dicts of ``role``, ``text`` and ``at``.

@@ -53,6 +53,7 @@ from openclaw_ray.core.errors_runtime import (
     StateTooLarge,
     TaskTooLarge,
 )
+from openclaw_ray.core.errors_tools import ToolInputError, UnknownTool
 
 __all__ = [
     "AgentImportError",
@@ -89,8 +90,10 @@ __all__ = [
     "StateTooLarge",
     "Stopped",
     "TaskTooLarge",
+    "ToolInputError",
     "TurnYielded",
     "UnknownAgent",
+    "UnknownTool",
     "ValueLost",
     "error_for_result",
 ]

@@ -155,6 +155,8 @@ class Runtime(RuntimeView):
         label: str | None = None,
         run_timeout_seconds: float | None = None,
         expects_completion_message: bool = True,
+        task_name: str | None = None,
+        **params: Any,
     ) -> Receipt:
         """Start a child session and return at once.
 
@@ -163,6 +165,9 @@ class Runtime(RuntimeView):
             agent_id: which agent; the default one if not given.
             requester: session key on whose behalf; `None` means this client's root.
             input: any Python object or `ObjectRef`, the child's ``turn.input``.
+            label: display title; no other un-ended child of the same requester may have it.
+            task_name: a handle: a-z, then a-z, 0-9, _ and -, at most 64 characters.
+            params: the other parameters of ``sessions_spawn``, by their snake_case names.
 
         Raises:
             SpawnForbidden, SpawnError: refused; nothing was made. `TaskTooLarge`, `InvalidItem`: the task.
@@ -178,6 +183,9 @@ class Runtime(RuntimeView):
             label=label,
             run_timeout_seconds=run_timeout_seconds,
             expects_completion_message=expects_completion_message,
+            task_name=task_name,
+            params=params,
+            caller=self._client.requester.agent_id,
         )
         asker = self._client.requester
         if requester is not None and normalise_key(requester) != asker.key:

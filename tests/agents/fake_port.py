@@ -49,6 +49,7 @@ class FakePort:
         hold: keep receipts back until `answer_held`.
         hold_resume: keep slots back until `grant`.
         on_pause: called, each on a thread of its own, when the turn pauses the first, second, … time.
+        views: what `look` finds, by name.
         stop_settles: stopped runs end at once, cancelled.
     """
 
@@ -66,6 +67,7 @@ class FakePort:
         self.progress_said: list[tuple[Any, ...]] = []
         self.usages: list[Usage] = []
         self.rows: list[Row] = []
+        self.views: dict[str, list[Any]] = {}
         self.summaries: list[str] = []
         self.pauses = self.resumes = 0
         self.paused = threading.Event()
@@ -148,6 +150,14 @@ class FakePort:
         if not self.hold:
             end = len(self.rows) - offset
             future.set_result(self.rows[max(0, end - limit) : end])
+        self.asked.set()
+        return future
+
+    def look(self, what: str, limit: int = 100) -> Future[list[Any]]:
+        future: Future[list[Any]] = Future()
+        self.log.append(f"look {what}")
+        if not self.hold:
+            future.set_result(self.views[what][:limit])
         self.asked.set()
         return future
 

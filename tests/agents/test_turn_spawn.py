@@ -9,7 +9,14 @@ import pytest
 from fake_port import FakePort, make_completion
 from turn_drive import Drive
 
-from openclaw_ray.core.errors import InvalidItem, NothingPending, SpawnError, SpawnForbidden, TaskTooLarge
+from openclaw_ray.core.errors import (
+    InvalidItem,
+    NothingPending,
+    SpawnError,
+    SpawnForbidden,
+    TaskTooLarge,
+    ToolInputError,
+)
 from openclaw_ray.core.lifecycle import RunKind, RunState
 from openclaw_ray.core.results import Receipt, Result, Usage
 
@@ -106,8 +113,62 @@ def test_a_refused_spawn_raises_with_its_receipt(
 
 def test_a_spawn_parameter_that_is_not_known_is_named(drive: Drive, port: FakePort) -> None:
     async def body(turn: Any) -> None:
-        with pytest.raises(TypeError, match="thread"):
-            await turn.spawn("x", thread=True)
+        with pytest.raises(TypeError, match="'threads'"):
+            await turn.spawn("x", threads=True)
+        with pytest.raises(TypeError, match="'taskName'"):
+            await turn.spawn("x", taskName="a")
+
+    drive.ok(body, port)
+    assert port.requests == []
+
+
+@pytest.mark.parametrize(
+    ("params", "limit"),
+    [
+        ({"thread": True}, "thread"),
+        ({"mode": "session"}, "mode"),
+        ({"task_name": "all"}, "taskName"),
+        ({"label": "x" * 513}, "label"),
+        ({"cleanup": "delete"}, "cleanup"),
+        ({"cwd": "/tmp"}, "cwd"),
+        ({"context": "fork", "agent_id": "other"}, "context"),
+        ({"attachments": [{"name": "a", "content": "b"}]}, "attachments"),
+    ],
+)
+def test_a_spawn_that_cannot_be_as_asked_raises_before_anything_is_asked(
+    drive: Drive, port: FakePort, params: dict[str, Any], limit: str
+) -> None:
+    async def body(turn: Any) -> None:
+        with pytest.raises(SpawnError) as caught:
+            await turn.spawn("x", **params)
+        assert (caught.value.receipt.status, caught.value.receipt.limit) == ("error", limit)
+
+    drive.ok(body, port)
+    assert port.requests == []
+
+
+def test_a_sandbox_that_there_is_not_is_forbidden(drive: Drive, port: FakePort) -> None:
+    async def body(turn: Any) -> None:
+        with pytest.raises(SpawnForbidden, match="sandbox"):
+            await turn.spawn("x", sandbox="require")
+
+    drive.ok(body, port)
+    assert port.requests == []
+
+
+def test_task_names_and_harmless_parameters_are_taken(drive: Drive, port: FakePort) -> None:
+    async def body(turn: Any) -> None:
+        await turn.spawn("x", task_name="part-1", mode="run", cleanup="keep", context="isolated", thread=False)
+
+    drive.ok(body, port)
+    assert (port.requests[0].task_name, port.requests[0].label) == ("part-1", None)
+
+
+def test_a_parameter_of_another_type_is_a_value_error(drive: Drive, port: FakePort) -> None:
+    async def body(turn: Any) -> None:
+        with pytest.raises(ToolInputError, match="thread") as caught:
+            await turn.spawn("x", thread="yes")
+        assert isinstance(caught.value, ValueError)
 
     drive.ok(body, port)
     assert port.requests == []

@@ -9,6 +9,7 @@ from fake_port import FakePort, make_spec
 
 from openclaw_ray.agents import SyncTurn, agent
 from openclaw_ray.agents.run_turn import Ended, TurnRunner
+from openclaw_ray.agents.tools import ToolSet
 from openclaw_ray.core.lifecycle import RunState
 
 Body = Callable[[Any], Awaitable[Any]]
@@ -37,6 +38,13 @@ class Awaited:
 
     async def map(self, *args: Any, **kwargs: Any) -> Any:
         return self._turn.map(*args, **kwargs)
+
+    async def call(self, *args: Any, **kwargs: Any) -> Any:
+        return self._turn.call(*args, **kwargs)
+
+    @property
+    def tools(self) -> ToolSet[Awaitable[Any]]:
+        return ToolSet(self.call)
 
     async def history(self, *args: Any, **kwargs: Any) -> Any:
         return self._turn.history(*args, **kwargs)

@@ -10,6 +10,8 @@ from openclaw_ray import config
 from openclaw_ray.core import admission, announce, keys, tokens
 from openclaw_ray.core.ids import RandomIds
 
+from .spawn_adapter import spawn_case
+
 __all__ = ["ADAPTERS"]
 
 Output = dict[str, Any]
@@ -135,6 +137,7 @@ ADAPTERS: dict[str, Callable[[dict[str, Any]], Output]] = {
     "allow_agents": allow_agents,
     "announce": announces,
     "session_keys": session_keys,
+    "spawn_params": spawn_case,
     "tokens": silence_tokens,
 }
 """Group -> adapter; groups without one are reported as not yet run."""

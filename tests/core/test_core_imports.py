@@ -9,6 +9,7 @@ import pytest
 
 MODULES = (
     "admission",
+    "allowed_agents",
     "announce",
     "announce_text",
     "clock",
@@ -16,7 +17,12 @@ MODULES = (
     "ids",
     "keys",
     "limits",
+    "spawn_params",
+    "spawn_rules",
+    "subagent_rows",
     "tokens",
+    "tool_params",
+    "tool_results",
 )
 HEAVY = ("ray", "numpy", "pydantic", "json5", "click", "rich", "asyncio")
 

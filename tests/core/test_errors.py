@@ -58,6 +58,8 @@ SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.NothingPending: ("yield",),
     errors.Cancelled: ("stopped",),
     errors.TurnYielded: ("later",),
+    errors.ToolInputError: ("sessions_spawn", "task", "it is required"),
+    errors.UnknownTool: ("sessions_spwan", ("agents_list", "sessions_spawn")),
 }
 CLASSES = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, BaseException)]
 

@@ -422,6 +422,50 @@ def chain(turn: oc.SyncTurn) -> str:
     return f"{names[0]} < {done.text}"
 
 
+@oc.agent(spawns=False)
+def hold_at(turn: oc.SyncTurn) -> str:
+    """Waits at the gate that its task names: what a model could ask for."""
+    enter(turn.text, turn.run_id)
+    pass_gate(turn, turn.text)
+    return "held"
+
+
+@oc.agent
+def toolbox(turn: oc.SyncTurn) -> Any:
+    """What a model would do with its tools: spawn, look, yield; look again when it is called again."""
+    place = turn.input if turn.kind == "task" else turn.state["place"]
+    child = {"task": str(place), "agentId": "hold_at", "label": "L", "taskName": "part"}
+    if turn.kind == "task":
+        turn.state["place"] = str(place)
+        turn.state["said"] = [turn.call("sessions_yield").to_json()]
+        answers = [turn.call("sessions_spawn", **child) for _ in range(2)]
+        answers += [turn.tools.sessions_spawn(task="x", agent_id=name) for name in ("nobody", "Not A Name")]
+        wait_for_files(turn, place, "in-*", 1)
+        answers += [turn.call("subagents", action="list"), turn.call("subagents", action="cancel", taskId="x")]
+        answers += [turn.call("agents_list")]
+        turn.state["said"] += [answer.to_json() for answer in answers]
+        enter(place, "yielding")
+        turn.call("sessions_yield", message="look at what came")
+    said = [*turn.state["said"], turn.call("subagents").to_json()]
+    again = turn.call("sessions_spawn", **child)
+    turn.join()
+    rows = [json.loads(row["text"]) for row in turn.history(limit=50) if row["role"] == "tool"]
+    ends = [(done.label, done.text) for done in turn.completions]
+    return {"said": said, "again": again.status, "rows": rows, "ends": ends, "kind": str(turn.kind)}
+
+
+@oc.agent
+async def async_toolbox(turn: oc.Turn) -> Any:
+    """The same tools, awaited."""
+    spawned = await turn.tools.sessions_spawn(task="hello", agentId="async_echo", expectsCompletionMessage=True)
+    [done] = await turn.join([spawned.receipt])
+    listed = await turn.call("subagents")
+    try:
+        await turn.call("sessions_send")
+    except oc.UnknownTool as error:
+        return {"text": done.text, "recent": listed["recent"], "unknown": str(error), "run": spawned["runId"]}
+
+
 @oc.agent
 def no_join(turn: oc.SyncTurn) -> str:
     """Two children, and no wait for them."""

@@ -10,8 +10,10 @@ from openclaw_ray.core import lineage
 from openclaw_ray.core.admission import Refusal, SpawnFacts, SpawnLimits, check_spawn
 from openclaw_ray.core.keys import main_key, normalise_agent_id, role
 from openclaw_ray.core.lifecycle import DeliveryState, RunKind
+from openclaw_ray.core.limits import Compat
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.messages import Admit
+from openclaw_ray.core.protocol.names import ChildNames
 from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.results import Receipt
@@ -25,6 +27,7 @@ class Admitting:
     def __init__(self, state: State, down: Down) -> None:
         self.s = state
         self.down = down
+        self.names = ChildNames(state)
 
     # ------------------------------------------------------------------ admit
 
@@ -75,6 +78,7 @@ class Admitting:
             role(depth, s.depth_cap).role,
             s.clock.wall(),
             admit.label,
+            task_name=admit.task_name,
         )
         s.sessions[child.key] = child
         self._new_run(client, child, parent, requester, entry, admit)
@@ -122,7 +126,15 @@ class Admitting:
             require_path=own.limits.require_path if own else "agents.defaults.subagents.requireAgentId",
             configured=s.agent_ids(),
         )
-        return check_spawn(facts, limits)
+        return check_spawn(facts, limits) or self._per_call(operator, admit) or self.names.taken(requester, admit)
+
+    def _per_call(self, operator: bool, admit: Admit) -> Refusal | None:
+        """``ray.compat`` 2026.7 takes a child's timeout from the configuration alone (DESIGN.md 11)."""
+        if operator or admit.route != "spawn" or admit.timeout is None or self.s.limits.compat is Compat.V2026_9:
+            return None
+        path = "agents.defaults.subagents.runTimeoutSeconds"
+        text = f"runTimeoutSeconds is not taken with ray.compat {self.s.limits.compat.value}; set {path}"
+        return Refusal("error", text, "runTimeoutSeconds", path=path)
 
     def _may_spawn(self, own: AgentEntry, operator: bool) -> bool:
         """``spawns=False`` is held to, as the reserve rule counts such a session as a leaf (PROTOCOL.md 3.3)."""
@@ -202,6 +214,7 @@ class Admitting:
             timeout=timeout,
             expects=admit.expects,
             label=admit.label,
+            task_name=admit.task_name,
             input=admit.input,
             index=admit.index,
             transcripts=admit.transcripts,
@@ -215,6 +228,7 @@ class Admitting:
         s.runs[run.id] = run
         lineage.born(s.runs, run.id, run)
         self._reserve(requester)
+        self.names.took(requester, run)
         s.touch(session)
         s.touch(run)
         s.event("run", run)

@@ -44,7 +44,7 @@ def completion_of(s: State, run: Run) -> Completion:
         run.session_id,
         run.id,
         run.agent,
-        run.label,
+        run.label or run.task_name,
         status_label(announce_status(status), outcome.error.message if outcome.error else None),
         stats_line(runtime_ms or None, usage.input_tokens, usage.output_tokens),
         run.fallback,

@@ -42,8 +42,11 @@ def _journaled(cls: type[Any]) -> type[Any]:
 
 
 def thaw(cls: type[Any], data: bytes) -> Any:
-    """The record that ``data`` is the frozen form of."""
-    return cls(**dict(zip(cls.FIELDS, pickle.loads(data), strict=True)))
+    """The record that ``data`` is the frozen form of; an older journal's has not the fields that came after it."""
+    values = pickle.loads(data)
+    if len(values) > len(cls.FIELDS):
+        raise ValueError(f"{cls.__name__} of {len(values)} fields: the journal is of a newer version")
+    return cls(**dict(zip(cls.FIELDS, values, strict=False)))
 
 
 def _live(default: Any = None, factory: Any = None) -> Any:
@@ -125,6 +128,7 @@ class Run(Record):
     progress: tuple[str | None, float | None, float | None] | None = None
     usage: Usage = field(default_factory=Usage)
     below_usage: Usage = field(default_factory=Usage)
+    task_name: str | None = None
     # memory alone
     children: dict[str, None] = _live(factory=dict)
     unsettled: int = _live(0)
@@ -173,6 +177,7 @@ class Session(Record):
     host_rows: int = 0
     """Rows that the registry itself has written to the transcript."""
     ended: float | None = None
+    task_name: str | None = None
     # memory alone
     run: str = _live("")
     """The run that owns the session now (one at a time)."""
@@ -182,6 +187,8 @@ class Session(Record):
     """Child runs whose completions its program has not been given."""
     active: int = _live(0)
     """Children that count against maxChildrenPerAgent (SPEC.md C, 1b)."""
+    labels: dict[str, str] | None = _live()
+    """Label -> the newest child run that has it; `None` until the first labelled child of this incarnation."""
 
 
 @dataclass(slots=True)

@@ -257,6 +257,7 @@ class Admit:
         timeout: run timeout in seconds; `None` means the configured one, 0 none.
         transcripts: ``all``, ``failed`` or ``none``: whether the child keeps a transcript.
         lane: lane of its own (a map's), with ``lane_width``; empty means the rule's.
+        label, task_name: what lists show; a label is one un-ended child's of its requester's.
     """
 
     run: str
@@ -275,6 +276,7 @@ class Admit:
     lane_width: int = 0
     index: int | None = None
     transcripts: str = "all"
+    task_name: str | None = None
 
 
 @compact

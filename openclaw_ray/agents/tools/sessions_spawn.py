@@ -1,0 +1,74 @@
+"""``sessions_spawn``: ask for a child; the answer is a status object, a refusal too (SPEC.md B1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.agents.tools.tool import Caller, Steps, Tool
+from openclaw_ray.core import spawn_params
+from openclaw_ray.core.admission import Refusal
+from openclaw_ray.core.results import Receipt, camel_dict
+from openclaw_ray.core.spawn_rules import SpawnPlan, SpawnScene, planned
+from openclaw_ray.core.tool_results import ToolResult, refusal_text
+
+__all__ = ["SESSIONS_SPAWN"]
+
+_NAME = spawn_params.TOOL
+_NOTE = "The child's end comes to you by itself as an event: go on, or call sessions_yield. Do not poll for it."
+_QUIET_NOTE = "Nobody is told of this child's end; subagents list shows how it stands."
+
+
+def _steps(caller: Caller, given: Mapping[str, Any]) -> Steps:
+    params = spawn_params.parse_spawn(given)
+    scene = SpawnScene(caller.session.agent_id, transcript=caller.keeps_transcript)
+    plan = planned(params, scene)
+    if isinstance(plan, Refusal):
+        return ToolResult(_NAME, _refused(plan.status, plan.error, plan.value, plan.maximum))
+    request = SpawnRequest(
+        params.task,
+        agent_id=plan.agent_id,
+        label=params.label,
+        timeout=params.run_timeout_seconds,
+        expects=params.expects_completion,
+        task_name=params.task_name,
+    )
+    receipt: Receipt = yield caller.port.spawn([request])[0]
+    if not receipt.accepted:
+        error = receipt.error or "the spawn was refused"
+        return ToolResult(_NAME, _refused(receipt.status, error, receipt.value, receipt.maximum), receipt)
+    if not params.expects_completion:
+        caller.unheard(receipt.run_id)
+    return ToolResult(_NAME, _accepted(plan, receipt), receipt)
+
+
+def _refused(status: str, error: str, value: int | None, maximum: int | None) -> dict[str, Any]:
+    return {"status": status, "error": refusal_text(error, value, maximum)}
+
+
+def _accepted(plan: SpawnPlan, receipt: Receipt) -> dict[str, Any]:
+    params = plan.params
+    return camel_dict(
+        {
+            "status": receipt.status,
+            "run_id": receipt.run_id,
+            "child_session_key": receipt.session_key,
+            "mode": plan.mode.value,
+            "context": plan.context.value,
+            "expects_completion_message": params.expects_completion,
+            "completion_target": params.completion_target,
+            "task_name": params.task_name,
+            "note": _NOTE if params.expects_completion else _QUIET_NOTE,
+        }
+    )
+
+
+SESSIONS_SPAWN = Tool(
+    _NAME,
+    "Start a child session for a task. Returns at once; its end comes to you as an event.",
+    spawn_params.PARAMETERS,
+    _steps,
+    spawn_params.REFUSED,
+)
+"""The tool."""

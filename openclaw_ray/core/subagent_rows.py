@@ -1,0 +1,139 @@
+"""Rows of ``subagents list``: the children of a session as it is shown them (SPEC.md B4).
+
+Status and figures come from the runtime; texts that an agent or a user wrote are data, quoted and cut.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openclaw_ray.core.announce_text import duration
+from openclaw_ray.core.lifecycle import PauseReason, RunState, display_word
+from openclaw_ray.core.results import camel_dict
+
+__all__ = ["RECENT_DEFAULT", "RECENT_MAX", "ChildFacts", "child_row", "display_status", "list_children"]
+
+RECENT_DEFAULT = 30
+"""Minutes for which an ended child is recent."""
+RECENT_MAX = 1440
+"""The most minutes that may be asked for."""
+_LABEL_MAX = 48
+_TASK_MAX = 72
+
+
+@dataclass(frozen=True, slots=True)
+class ChildFacts:
+    """One child run as the registry knows it. Times are milliseconds since the epoch.
+
+    Attributes:
+        pending: un-ended runs below it.
+        waiting_for: of a queued run, what it waits for, with the figures.
+        children: session keys of its own children that are still kept in mind.
+        total_tokens: of its subtree, `None` if nobody reported any.
+    """
+
+    run_id: str
+    session_key: str
+    agent_id: str
+    state: str
+    task: str
+    created_at: int
+    delivery: str
+    label: str | None = None
+    task_name: str | None = None
+    pause: str | None = None
+    pending: int = 0
+    started_at: int | None = None
+    ended_at: int | None = None
+    waiting_for: str | None = None
+    progress: str | None = None
+    children: tuple[str, ...] = ()
+    total_tokens: int | None = None
+
+    @property
+    def active(self) -> bool:
+        """It has not ended, or something below it has not."""
+        return self.pending > 0 or not RunState(self.state).terminal
+
+
+def display_status(state: RunState, pause: PauseReason | None, pending: int) -> str:
+    """The status words of a list (SPEC.md B4)."""
+    if state is RunState.CANCELLED:
+        return display_word(state)
+    if pending > 0:
+        return f"waiting on {pending} {'child' if pending == 1 else 'children'}"
+    if state is RunState.PAUSED:
+        return "waiting for external continuation" if pause is PauseReason.YIELDED else "running"
+    return display_word(state)
+
+
+def child_row(facts: ChildFacts, index: int, now: int) -> dict[str, Any]:
+    """One row; ``index`` is 1-based, ``now`` in milliseconds since the epoch."""
+    pause = None if facts.pause is None else PauseReason(facts.pause)
+    runtime = None
+    if facts.started_at is not None:
+        runtime = max(0, (facts.ended_at or now) - facts.started_at)
+    row = camel_dict(
+        {
+            "index": index,
+            "run_id": facts.run_id,
+            "session_key": facts.session_key,
+            "agent_id": facts.agent_id,
+            "task_name": facts.task_name,
+            "label": _cut(facts.label or facts.task_name or facts.task, _LABEL_MAX),
+            "task": _cut(facts.task, _TASK_MAX),
+            "status": display_status(RunState(facts.state), pause, facts.pending),
+            "pending_descendants": facts.pending,
+            "runtime": duration(runtime),
+            "runtime_ms": runtime,
+            "total_tokens": facts.total_tokens,
+            "started_at": facts.started_at,
+            "ended_at": facts.ended_at,
+            "delivery_status": facts.delivery,
+            "execution": camel_dict(
+                {"state": facts.state, "waiting_for": facts.waiting_for, "progress": facts.progress}
+            ),
+        }
+    )
+    row["childSessions"] = list(facts.children)
+    return row
+
+
+def list_children(children: Iterable[ChildFacts], now: int, recent_minutes: int) -> dict[str, Any]:
+    """``total``, ``active``, ``recent`` and ``text`` of a list: newest start first, numbered through.
+
+    Args:
+        now: milliseconds since the epoch.
+        recent_minutes: how long an ended child is shown.
+    """
+    ordered = sorted(children, key=lambda facts: (facts.started_at or facts.created_at, facts.run_id), reverse=True)
+    since = now - recent_minutes * 60_000
+    active = [facts for facts in ordered if facts.active]
+    recent = [facts for facts in ordered if not facts.active and (facts.ended_at or now) >= since]
+    rows = [child_row(facts, index, now) for index, facts in enumerate((*active, *recent), 1)]
+    shown, ended = rows[: len(active)], rows[len(active) :]
+    text = "\n".join(
+        [
+            "active subagents:",
+            *(_lines(shown)),
+            f"recent (last {recent_minutes} minutes):",
+            *(_lines(ended)),
+        ]
+    )
+    return {"total": len(rows), "active": shown, "recent": ended, "text": text}
+
+
+def _lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [
+        f"{row['index']}. {json.dumps(row['label'], ensure_ascii=False)} ({row['status']}, {row['runtime']}) "
+        f"{row['sessionKey']}"
+        for row in rows
+    ] or ["(none)"]
+
+
+def _cut(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

@@ -1,0 +1,115 @@
+"""Group ``spawn_params``: the steps of `openclaw_ray.core.spawn_rules` in their order, with admission between.
+
+What the last step, `not_in_effect`, refuses is not a refusal that the cases know: such a case is not yet run, whatever
+it expects.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openclaw_ray import config
+from openclaw_ray.core import admission, keys, spawn_params, spawn_rules
+from openclaw_ray.core.errors import ToolInputError
+from openclaw_ray.core.tool_results import refusal_text
+
+from .later import NotYetRun
+
+__all__ = ["spawn_case"]
+
+Output = dict[str, Any]
+
+
+def spawn_case(case: dict[str, Any]) -> Output:
+    """One call of ``sessions_spawn``.
+
+    Raises:
+        NotYetRun: it asks for something that is not in effect.
+    """
+    try:
+        params = spawn_params.parse_spawn(case["args"])
+    except ToolInputError as error:
+        return {"status": "input_error", "error": str(error)}
+    requester = case["requester"]
+    loaded = config.load(case["config"], env={})
+    agent = keys.inspect(requester["key"]).agent_id or loaded.default_agent
+    target = keys.normalise_agent_id(params.agent_id or "") or agent
+    scene = spawn_rules.SpawnScene(
+        agent,
+        channel_binds=bool(case["channel"] and case["channel"]["can_bind"]),
+        thread_context=_thread_context(case["config"]),
+        sandboxed=requester["sandboxed"],
+        child_sandboxed=_sandboxed(case["config"], target),
+        child_workspace=requester["workspace"] if target == agent else loaded.agent_limits(target).workspace,
+        transcript=requester["transcript"],
+        inherited_policy=bool(requester.get("inherited")),
+    )
+    plan = spawn_rules.decide(params, scene)
+    if isinstance(plan, admission.Refusal):
+        return _refused(plan)
+    refusal = _admission(loaded, agent, requester, plan) or spawn_rules.check_child(plan, scene)
+    if refusal is not None:
+        return _refused(refusal)
+    later = spawn_rules.not_in_effect(plan, scene)
+    if later is not None:
+        raise NotYetRun(later.error)
+    configured = loaded.runtime_limits(cpus=1).run_timeout_seconds
+    timeout = params.run_timeout_seconds
+    return {
+        "status": "accepted",
+        "mode": plan.mode,
+        "cleanup": plan.cleanup,
+        "context": plan.context,
+        "expects_completion": params.expects_completion,
+        "run_timeout_seconds": configured if timeout is None else timeout,
+        "agent_id": target,
+        "task_name": params.task_name,
+        "label": params.label,
+        "completion_target": params.completion_target,
+    }
+
+
+def _refused(refusal: admission.Refusal) -> Output:
+    return {
+        "status": refusal.status,
+        "error": refusal_text(refusal.error, refusal.value, refusal.maximum),
+    }
+
+
+def _admission(
+    loaded: config.Config, agent: str, requester: dict[str, Any], plan: spawn_rules.SpawnPlan
+) -> admission.Refusal | None:
+    own, limits = loaded.agent_limits(agent), loaded.runtime_limits(cpus=1)
+    facts = admission.SpawnFacts(
+        requester_key=requester["key"],
+        requester_agent=agent,
+        depth=requester["depth"],
+        active_children=requester["active_children"],
+        operator=False,
+        agent_id=plan.agent_id,
+        stopping=False,
+    )
+    bounds = admission.SpawnLimits(
+        max_spawn_depth=limits.max_spawn_depth,
+        max_children=limits.max_children,
+        require_agent_id=own.require_agent_id,
+        allow_agents=own.allow_agents,
+        configured=frozenset(loaded.agent_ids),
+        allow_path=own.allow_path,
+        require_path=own.require_path,
+    )
+    return admission.check_spawn(facts, bounds)
+
+
+def _thread_context(written: dict[str, Any]) -> spawn_params.SpawnContext:
+    """From the file itself: the library tolerates ``session`` and does not read it."""
+    bindings = written.get("session", {}).get("threadBindings", {})
+    return spawn_params.SpawnContext(bindings.get("defaultSpawnContext", "fork"))
+
+
+def _sandboxed(written: dict[str, Any], agent: str) -> bool:
+    """From the file itself, too. A child's key is never the main one."""
+    agents = written.get("agents", {})
+    own = agents.get("entries", {}).get(agent, {}).get("sandbox", {})
+    mode = own.get("mode", agents.get("defaults", {}).get("sandbox", {}).get("mode", "off"))
+    return mode in ("all", "non-main")
