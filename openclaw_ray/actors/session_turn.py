@@ -92,6 +92,8 @@ class SessionTurn:
         if self._cancelled is not None:
             kill_descendants()
         clean = check(baseline, actor.runner.loop)
+        if not clean.clean:
+            kill_descendants()  # this process ends soon, and Ray's end of its group can miss what is below it
         if ended.outcome.text is not None:
             self.append("assistant", ended.outcome.text)
         if ended.outcome.state is RunState.FAILED and ended.outcome.error is not None and self._cancelled is None:
