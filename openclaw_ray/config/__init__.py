@@ -9,7 +9,20 @@ faults at once. Actors never see this package (pydantic is heavy); they get the 
 from __future__ import annotations
 
 from openclaw_ray.config._config import Config
+from openclaw_ray.config._effective import A2A, Bindings, Setting
 from openclaw_ray.config._load import load, loads
+from openclaw_ray.config._notices import Notice, NoticeKind
 from openclaw_ray.core.errors import ConfigError, ConfigFault
 
-__all__ = ["Config", "ConfigError", "ConfigFault", "load", "loads"]
+__all__ = [
+    "A2A",
+    "Bindings",
+    "Config",
+    "ConfigError",
+    "ConfigFault",
+    "Notice",
+    "NoticeKind",
+    "Setting",
+    "load",
+    "loads",
+]
