@@ -9,6 +9,7 @@ faults at once. Actors never see this package (pydantic is heavy); they get the 
 from __future__ import annotations
 
 from openclaw_ray.config._config import Config
+from openclaw_ray.config._describe import Row, json_schema, rows, table
 from openclaw_ray.config._effective import A2A, Bindings, Setting
 from openclaw_ray.config._load import load, loads
 from openclaw_ray.config._notices import Notice, NoticeKind
@@ -22,7 +23,11 @@ __all__ = [
     "ConfigFault",
     "Notice",
     "NoticeKind",
+    "Row",
     "Setting",
+    "json_schema",
     "load",
     "loads",
+    "rows",
+    "table",
 ]

@@ -65,13 +65,17 @@ class Config:
         """The thread bindings in force: of the account, else of the channel, else of ``session``."""
         return thread_bindings(self.root, channel, account)
 
-    def settings(self, *, shown: bool = True) -> Iterator[Setting]:
+    def settings(self, *, agent: str | None = None, shown: bool = True) -> Iterator[Setting]:
         """Every value in force, with where it is set.
 
         Args:
+            agent: only what holds for this agent, named in the configuration or not.
             shown: whether people see them; then a value from the environment stays ``${NAME}``.
+
+        Raises:
+            ValueError: ``agent`` is not an agent id.
         """
-        return settings(self, shown=shown)
+        return settings(self, agent=None if agent is None else _agent_id(agent), shown=shown)
 
     @cached_property
     def agent_ids(self) -> tuple[str, ...]:
@@ -106,9 +110,7 @@ class Config:
         Raises:
             ValueError: ``agent_id`` is not an agent id.
         """
-        name = normalise_agent_id(agent_id)
-        if name is None:
-            raise ValueError(f"not an agent id: {agent_id!r}")
+        name = _agent_id(agent_id)
         allow, allow_path = self._policy(name, "allow_agents", "allowAgents")
         require, require_path = self._policy(name, "require_agent_id", "requireAgentId")
         ask = {part: self.own(name, "ray", part)[0] for part in ("num_cpus", "num_gpus", "memory")}
@@ -204,3 +206,10 @@ class Config:
         if value is None:
             return getattr(self.root.agents.defaults.subagents, field), f"agents.defaults.subagents.{key}"
         return value, f"{path}.subagents.{key}"
+
+
+def _agent_id(agent_id: str) -> str:
+    name = normalise_agent_id(agent_id)
+    if name is None:
+        raise ValueError(f"not an agent id: {agent_id!r}")
+    return name

@@ -112,12 +112,16 @@ def _bindings(root: Root, channel: str | None, account: str | None) -> dict[str,
 # --------------------------------------------------------------------------- all of them
 
 
-def settings(config: Config, *, shown: bool = True) -> Iterator[Setting]:
+def settings(config: Config, *, agent: str | None = None, shown: bool = True) -> Iterator[Setting]:
     """Every value in force, in the order of the model.
 
     Args:
+        agent: only what holds for this agent, by its normalised id.
         shown: whether people see them; then what the environment put in stays as it is written.
     """
+    if agent is not None:
+        yield from _of_agent(config, agent, shown)
+        return
     root = config.root
     yield Setting("agents.ids", list(config.agent_ids), "agents" if config.named_agents else DEFAULT)
     yield Setting("agents.default", config.default_agent, config.default_origin)
@@ -137,8 +141,8 @@ def settings(config: Config, *, shown: bool = True) -> Iterator[Setting]:
             yield from _bound(f"channel:{channel}", _bindings(root, channel, None))
             for account in one.accounts:
                 yield from _bound(f"channel:{channel}:{account}", _bindings(root, channel, account))
-    for agent in config.agent_ids:
-        yield from _of_agent(config, agent, shown)
+    for name in config.agent_ids:
+        yield from _of_agent(config, name, shown)
 
 
 def _value(section: Section, leaf: Leaf) -> tuple[Any, bool]:

@@ -97,6 +97,8 @@ def _aliases(model: type[Section]) -> tuple[tuple[str, str], ...]:
 
 def default_text(info: FieldInfo) -> str | None:
     """A field's default as it would stand in a file; `None` if it has none, or an empty one."""
+    if info.is_required():
+        return None
     value = plain(info.get_default(call_default_factory=True))
     return None if value in (None, {}, []) else json.dumps(value, ensure_ascii=False)
 

@@ -100,14 +100,16 @@ def _checked(raw: Any, source: str, main: Source | None, path: Path | None, env:
         raise ConfigError((fault, *includes.faults))
     pruned = prune(raw)
     variables = Variables(env, raw)
-    faults = [*includes.faults, *pruned.faults, *_unset(raw, variables, pruned)]
+    missing = list(_unset(raw, variables, pruned))
+    faults = [*includes.faults, *pruned.faults, *missing]
     data = variables.filled(pruned.data)
     faults += [*roster_faults(data), *tool_faults(data), *pool_faults(data)]
     root = None
     try:
         root = Root.model_validate(data, context={"unlock": _unlocked(data)})
     except ValidationError as error:
-        faults.extend(value_faults(error))
+        told = {fault.path for fault in missing}
+        faults.extend(fault for fault in value_faults(error) if fault.path not in told)
     sources = [*includes.sources, *([main] if main is not None else [])]
     faults = _placed([with_remedy(fault) for fault in faults], sources)
     if faults or root is None:
@@ -136,15 +138,14 @@ def _unset(raw: dict[str, Any], variables: Variables, pruned: Pruned) -> Iterato
 
 def _pending(value: Any, steps: tuple[str | int, ...], path: str) -> Iterator[Notice]:
     """Keys that are there, checked, and do not act yet."""
-    if steps and not_yet(steps):
-        if value not in ({}, [], ()):
-            yield Notice(path, NoticeKind.PENDING, "accepted, not yet in effect")
-    elif isinstance(value, dict):
+    if isinstance(value, dict):
         for key, one in value.items():
             yield from _pending(one, (*steps, str(key)), join(path, str(key)))
-    elif isinstance(value, list | tuple):
+    elif steps == ("agents", "list"):
         for at, one in enumerate(value):
             yield from _pending(one, (*steps, at), join(path, at))
+    elif not_yet(steps):
+        yield Notice(path, NoticeKind.PENDING, "accepted, not yet in effect")
 
 
 # --------------------------------------------------------------------------- where the faults are
