@@ -9,7 +9,6 @@ import pytest
 from openclaw_ray import config
 from openclaw_ray.config import Bindings, ConfigError
 
-
 ATTACHMENTS = "tools.sessions_spawn.attachments"
 
 
