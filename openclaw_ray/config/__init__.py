@@ -8,6 +8,7 @@ faults at once. Actors never see this package (pydantic is heavy); they get the 
 
 from __future__ import annotations
 
+from openclaw_ray.config._changes import Change, TakesEffect, changes, limits_after
 from openclaw_ray.config._config import Config
 from openclaw_ray.config._describe import Row, json_schema, rows, table
 from openclaw_ray.config._effective import A2A, Bindings, Setting
@@ -18,6 +19,7 @@ from openclaw_ray.core.errors import ConfigError, ConfigFault
 __all__ = [
     "A2A",
     "Bindings",
+    "Change",
     "Config",
     "ConfigError",
     "ConfigFault",
@@ -25,7 +27,10 @@ __all__ = [
     "NoticeKind",
     "Row",
     "Setting",
+    "TakesEffect",
+    "changes",
     "json_schema",
+    "limits_after",
     "load",
     "loads",
     "rows",

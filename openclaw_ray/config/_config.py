@@ -132,14 +132,15 @@ class Config:
             scheduling=None if scheduling is None else str(scheduling),  # no type of this package may travel
         )
 
-    def runtime_limits(self, *, cpus: int) -> RuntimeLimits:
+    def runtime_limits(self, *, cpus: int, compat: Compat | None = None) -> RuntimeLimits:
         """What holds for the runtime as a whole.
 
         Args:
             cpus: CPUs of the cluster; the main lane's default width follows them.
+            compat: the bundle whose widths count, of a runtime that runs; this configuration's own if not given.
         """
         defaults, ray = self.root.agents.defaults, self.root.ray
-        children, old = defaults.subagents, ray.compat is Compat.V2026_7
+        children, old = defaults.subagents, (compat or ray.compat) is Compat.V2026_7
         return RuntimeLimits(
             max_spawn_depth=self.max_spawn_depth,
             max_spawn_depth_set=children.max_spawn_depth is not None,
