@@ -92,6 +92,14 @@ def _read(path: Path, origin: str, env: Mapping[str, str]) -> Config:
 
 
 def _checked(raw: Any, source: str, main: Source | None, path: Path | None, env: Mapping[str, str]) -> Config:
+    try:
+        return _checked_whole(raw, source, main, path, env)
+    except RecursionError:
+        fault = ConfigFault("", "syntax", "is nested too deeply", remedy="take objects out of objects")
+        raise ConfigError((fault,)) from None
+
+
+def _checked_whole(raw: Any, source: str, main: Source | None, path: Path | None, env: Mapping[str, str]) -> Config:
     includes = Includes(path)
     if main is None or INCLUDE in main.text:
         raw = includes.filled(raw)
