@@ -17,8 +17,8 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import ray
@@ -31,7 +31,7 @@ from openclaw_ray.actors.registry_views import Views
 from openclaw_ray.actors.wire import pack, pack_spec, unpack
 from openclaw_ray.core.clock import SystemClock
 from openclaw_ray.core.errors import JournalError
-from openclaw_ray.core.limits import RuntimeLimits
+from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
 from openclaw_ray.core.protocol.journal import Journal, JournalFault, MemoryJournal
 from openclaw_ray.core.protocol.messages import (
     Answer,
@@ -52,6 +52,7 @@ from openclaw_ray.core.protocol.messages import (
     Stop,
 )
 from openclaw_ray.core.protocol.registry import Registry
+from openclaw_ray.core.protocol.reloading import kept_limits
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.store.sqlite_journal import SqliteJournal
 
@@ -140,6 +141,7 @@ class RegistryActor:
 
     def _build(self, journal: Journal) -> Registry:
         s = self.settings
+        s = self.settings = replace(s, limits=kept_limits(journal, s.boot, s.limits))
         return Registry(journal, s.limits, self.clock, pool_max=s.pool_max, cpus=s.cpus)
 
     # ------------------------------------------------------------------ entries
@@ -215,6 +217,16 @@ class RegistryActor:
         """
         known = tuple(entries)
         self._change(lambda core: (None, core.register(known, bundle, data, paths)))
+
+    @ray.method(concurrency_group="query")
+    def reload(self, limits: RuntimeLimits, agents: Mapping[str, AgentLimits]) -> None:
+        """New limits from now on, all or none; asked again it changes nothing.
+
+        Raises:
+            JournalFault: they were not kept; the old ones hold.
+        """
+        self._change(lambda core: (None, core.reload(limits, agents, self.settings.boot)))
+        self.settings = replace(self.settings, limits=limits)
 
     @ray.method(concurrency_group="query")
     def bundle(self, bundle: str) -> tuple[list[Any], tuple[str, ...]]:

@@ -9,6 +9,7 @@ from importlib import metadata
 import click
 
 from openclaw_ray.cli import exits
+from openclaw_ray.cli.config_command import config
 from openclaw_ray.cli.demo import demo
 from openclaw_ray.cli.map_command import map_command
 from openclaw_ray.cli.output import discard_output
@@ -48,7 +49,7 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for _command in (demo, map_command, runs, sessions):
+for _command in (config, demo, map_command, runs, sessions):
     cli.add_command(_command)
 
 

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from openclaw_ray.config._effective import A2A, DEFAULT, Bindings, Setting, a2a, settings, thread_bindings
+from openclaw_ray.config._fields import plain
 from openclaw_ray.config._model import AgentEntry, Root
+from openclaw_ray.config._notices import Notice
 from openclaw_ray.core.keys import normalise_agent_id
 from openclaw_ray.core.limits import AgentLimits, Compat, RuntimeLimits
 
@@ -27,22 +30,52 @@ class Config:
         root: the settings that we implement, as a frozen model.
         tolerated: paths of real OpenClaw keys that are there but not implemented, sorted.
         source: where it came from: a path, ``<text>``, ``<dict>`` or ``<defaults>``.
+        notices: what is worth to be told: keys that do not act yet, retired ones, variables that are not needed.
     """
 
     root: Root
     tolerated: tuple[str, ...] = ()
     source: str = "<defaults>"
+    notices: tuple[Notice, ...] = ()
 
     @cached_property
     def rev(self) -> str:
         """12 hex digits that are the same for the same effective settings."""
-        text = json.dumps(self.root.model_dump(mode="json", by_alias=True), sort_keys=True)
+        in_force = {one.name: one.value for one in self.settings(shown=False)}
+        text = json.dumps(in_force, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
     def compat(self) -> Compat:
         """The generation of OpenClaw that the defaults follow."""
         return self.root.ray.compat
+
+    @property
+    def max_spawn_depth(self) -> int:
+        """A session at this depth is a leaf: what is written, else 5, under ``ray.compat: "2026.7"`` 1."""
+        depth = self.root.agents.defaults.subagents.max_spawn_depth
+        return depth if depth is not None else 1 if self.compat is Compat.V2026_7 else 5
+
+    @cached_property
+    def a2a(self) -> A2A:
+        """The agent-to-agent settings in force, both places joined."""
+        return a2a(self.root)
+
+    def thread_bindings(self, channel: str | None = None, account: str | None = None) -> Bindings:
+        """The thread bindings in force: of the account, else of the channel, else of ``session``."""
+        return thread_bindings(self.root, channel, account)
+
+    def settings(self, *, agent: str | None = None, shown: bool = True) -> Iterator[Setting]:
+        """Every value in force, with where it is set.
+
+        Args:
+            agent: only what holds for this agent, named in the configuration or not.
+            shown: whether people see them; then a value from the environment stays ``${NAME}``.
+
+        Raises:
+            ValueError: ``agent`` is not an agent id.
+        """
+        return settings(self, agent=None if agent is None else _agent_id(agent), shown=shown)
 
     @cached_property
     def agent_ids(self) -> tuple[str, ...]:
@@ -57,11 +90,19 @@ class Config:
     @cached_property
     def default_agent(self) -> str:
         """The agent that is meant when none is named: the marked one, else ``main``, else the only one."""
-        marked = [name for name in self._rosters if self._own(name, "default")[0]]
-        if marked:
-            return marked[0]
+        if self._marked:
+            return self._marked[0]
         only = len(self.agent_ids) == 1
         return self.agent_ids[0] if only else _DEFAULT_AGENT
+
+    @property
+    def default_origin(self) -> str:
+        """Where the default agent is marked; ``default`` if it is not."""
+        return f"{self.own(self._marked[0], 'default')[1]}.default" if self._marked else DEFAULT
+
+    @cached_property
+    def _marked(self) -> list[str]:
+        return [name for name in self._rosters if self.own(name, "default")[0]]
 
     def agent_limits(self, agent_id: str) -> AgentLimits:
         """What holds for one agent; for one that is not named in it, the defaults.
@@ -69,23 +110,21 @@ class Config:
         Raises:
             ValueError: ``agent_id`` is not an agent id.
         """
-        name = normalise_agent_id(agent_id)
-        if name is None:
-            raise ValueError(f"not an agent id: {agent_id!r}")
+        name = _agent_id(agent_id)
         allow, allow_path = self._policy(name, "allow_agents", "allowAgents")
         require, require_path = self._policy(name, "require_agent_id", "requireAgentId")
-        ask = {part: self._own(name, "ray", part)[0] for part in ("num_cpus", "num_gpus", "memory")}
-        custom = self._own(name, "ray", "resources")[0] or {}
-        scheduling = self._own(name, "ray", "scheduling")[0]
+        ask = {part: self.own(name, "ray", part)[0] for part in ("num_cpus", "num_gpus", "memory")}
+        custom = self.own(name, "ray", "resources")[0] or {}
+        scheduling = self.own(name, "ray", "scheduling")[0]
         return AgentLimits(
             agent_id=name,
             configured=name in self._rosters,
-            allow_agents=allow,
+            allow_agents=None if allow is None else tuple(plain(allow)),
             allow_path=allow_path,
             require_agent_id=bool(require),
             require_path=require_path,
-            workspace=self._own(name, "workspace")[0] or self.root.agents.defaults.workspace,
-            agent_dir=self._own(name, "agent_dir")[0],
+            workspace=plain(self.own(name, "workspace")[0] or self.root.agents.defaults.workspace),
+            agent_dir=plain(self.own(name, "agent_dir")[0]),
             resources={
                 **custom,
                 **{part: float(amount) for part, amount in ask.items() if amount is not None},
@@ -93,18 +132,18 @@ class Config:
             scheduling=None if scheduling is None else str(scheduling),  # no type of this package may travel
         )
 
-    def runtime_limits(self, *, cpus: int) -> RuntimeLimits:
+    def runtime_limits(self, *, cpus: int, compat: Compat | None = None) -> RuntimeLimits:
         """What holds for the runtime as a whole.
 
         Args:
             cpus: CPUs of the cluster; the main lane's default width follows them.
+            compat: the bundle whose widths count, of a runtime that runs; this configuration's own if not given.
         """
         defaults, ray = self.root.agents.defaults, self.root.ray
-        children, old = defaults.subagents, ray.compat is Compat.V2026_7
-        depth = children.max_spawn_depth
+        children, old = defaults.subagents, (compat or ray.compat) is Compat.V2026_7
         return RuntimeLimits(
-            max_spawn_depth=depth if depth is not None else 1 if old else 5,
-            max_spawn_depth_set=depth is not None,
+            max_spawn_depth=self.max_spawn_depth,
+            max_spawn_depth_set=children.max_spawn_depth is not None,
             max_children=children.max_children_per_agent,
             max_concurrent=children.max_concurrent,
             global_lane=old,
@@ -150,7 +189,7 @@ class Config:
         for at, listed in enumerate(self.root.agents.listed):
             yield listed.id, f"agents.list[{at}]", listed
 
-    def _own(self, agent_id: str, *fields: str) -> tuple[Any, str]:
+    def own(self, agent_id: str, *fields: str) -> tuple[Any, str]:
         """An agent's own value of a field and the path of its entry; (`None`, ``""``) if it is not set."""
         for path, entry in self._rosters.get(agent_id, ()):
             value: Any = entry
@@ -164,7 +203,14 @@ class Config:
 
     def _policy(self, agent_id: str, field: str, key: str) -> tuple[Any, str]:
         """A setting of ``subagents``: the agent's own, else the default; and where that is set."""
-        value, path = self._own(agent_id, "subagents", field)
+        value, path = self.own(agent_id, "subagents", field)
         if value is None:
             return getattr(self.root.agents.defaults.subagents, field), f"agents.defaults.subagents.{key}"
         return value, f"{path}.subagents.{key}"
+
+
+def _agent_id(agent_id: str) -> str:
+    name = normalise_agent_id(agent_id)
+    if name is None:
+        raise ValueError(f"not an agent id: {agent_id!r}")
+    return name

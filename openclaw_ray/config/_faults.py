@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
 
+from openclaw_ray.config._fields import default_text, field_at
 from openclaw_ray.config._text import join
 from openclaw_ray.config._types import show
 from openclaw_ray.core.errors import ConfigFault
 from openclaw_ray.core.keys import normalise_agent_id
 
-__all__ = ["pool_faults", "roster_faults", "value_faults"]
+__all__ = ["pool_faults", "roster_faults", "tool_faults", "value_faults", "with_remedy"]
 
 _FORMS = {
     "dict_type": "an object",
@@ -29,11 +31,20 @@ def value_faults(error: ValidationError) -> Iterator[ConfigFault]:
         if "at" in context:
             path = join(path, context["at"])
         if found["type"] == "missing":
-            yield ConfigFault(path, "missing", "is missing")
+            yield ConfigFault(path, "missing", "is missing", remedy="add it")
         elif form := _FORMS.get(found["type"]):
             yield ConfigFault(path, "type", f"must be {form}, not {show(found['input'])}")
         else:
-            yield ConfigFault(path, found["type"], found["msg"])
+            info = field_at(found["loc"])
+            default = None if info is None or info.is_required() else default_text(info)
+            instead = f" for the default, {default}" if default else ""
+            remedy = f"correct it, or leave it out{instead}" if info and not info.is_required() else None
+            yield ConfigFault(path, found["type"], found["msg"], remedy=remedy)
+
+
+def with_remedy(fault: ConfigFault) -> ConfigFault:
+    """The fault with a way out, if it has none of its own."""
+    return fault if fault.remedy or fault.near else replace(fault, remedy="correct it, or leave it out")
 
 
 def _path(loc: tuple[int | str, ...]) -> str:
@@ -56,19 +67,19 @@ def roster_faults(data: dict[str, Any]) -> Iterator[ConfigFault]:
             agent_id = normalise_agent_id(spelt)
             if agent_id is None:
                 text = f"{show(spelt)} is not an agent id: 1 to 64 letters, digits, _ or -, no _ or - first"
-                yield ConfigFault(id_path, "value", text)
+                yield ConfigFault(id_path, "value", text, remedy="give the agent another id")
                 continue
             if agent_id in taken:
-                yield ConfigFault(id_path, "duplicate", f"is the same agent id as {taken[agent_id]}")
+                text = f"is the same agent id as {taken[agent_id]}"
+                yield ConfigFault(id_path, "duplicate", text, remedy="join the two, or give one another id")
                 continue
             taken[agent_id] = id_path
             if isinstance(entry.get("default"), bool):
                 default[agent_id] = path, entry["default"]
     marked = [(agent_id, path) for agent_id, (path, flag) in default.items() if flag]
     for _, path in marked[1:]:
-        yield ConfigFault(
-            join(path, "default"), "value", f"agent {marked[0][0]} is the default agent already"
-        )
+        text = f"agent {marked[0][0]} is the default agent already"
+        yield ConfigFault(join(path, "default"), "value", text, remedy="leave one of the two marked")
 
 
 def _roster(data: dict[str, Any], form: str) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
@@ -93,4 +104,28 @@ def pool_faults(data: dict[str, Any]) -> Iterator[ConfigFault]:
     if isinstance(pool, dict):
         most, first = pool.get("max"), pool.get("prewarm")
         if isinstance(most, int) and isinstance(first, int) and first > most:
-            yield ConfigFault("ray.pool.prewarm", "value", f"{first} is more than ray.pool.max {most}")
+            text = f"{first} is more than ray.pool.max {most}"
+            yield ConfigFault("ray.pool.prewarm", "value", text, remedy="lower it, or raise ray.pool.max")
+
+
+def tool_faults(data: dict[str, Any]) -> Iterator[ConfigFault]:
+    """Scopes with ``allow`` and ``alsoAllow`` together (SPEC.md A4): what is not allowed cannot be added to."""
+    for value, path in _tool_places(data):
+        yield from _clashes(value, path)
+
+
+def _tool_places(data: dict[str, Any]) -> Iterator[tuple[Any, str]]:
+    yield data.get("tools"), "tools"
+    for form in ("list", "entries"):
+        for _, path, _, entry in _roster(data, form):
+            yield entry.get("tools"), join(path, "tools")
+
+
+def _clashes(value: Any, path: str) -> Iterator[ConfigFault]:
+    if not isinstance(value, dict):
+        return
+    if value.get("allow") and value.get("alsoAllow"):
+        text = "has both allow and alsoAllow"
+        yield ConfigFault(path, "value", text, remedy="put all names in allow, or use profile with alsoAllow")
+    for key, below in value.items():
+        yield from _clashes(below, join(path, str(key)))

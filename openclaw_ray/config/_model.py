@@ -1,86 +1,72 @@
-"""The settings that we implement, as a pydantic model: names, sorts, ranges, defaults (SPEC.md A1, A2;
+"""The settings that we implement, as a pydantic model: names, sorts, ranges, defaults, meanings (SPEC.md A1–A5;
 DESIGN.md 11).
 
-A field that is absent has its default; one that is there is checked. Names that are real but not ours are in
-``tolerated`` of each class; everything else is unknown.
+A field that is absent has its default; one that is there is checked. Real keys that are not here are tolerated
+(`_known`); everything else is unknown. A field's description is its meaning in the table of the README.
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
-from pydantic.alias_generators import to_camel
+from pydantic import ConfigDict, Field
 
-from openclaw_ray.config._names import AGENT_DEFAULTS, AGENT_ENTRY, AGENTS, TOP_LEVEL
-from openclaw_ray.config._types import Amounts, Choice, Flag, Names, Number, Text, Whole
-from openclaw_ray.core.limits import Compat, JournalSync, PoolReuse, Recovery
+from openclaw_ray.config._model_ray import Ray
+from openclaw_ray.config._model_sessions import Auth, Channel, Messages, Session
+from openclaw_ray.config._model_tools import ToolPolicyByProvider, Tools, ToolSet
+from openclaw_ray.config._sections import (
+    AnyModel,
+    DelegationMode,
+    Model,
+    Name,
+    Ownership,
+    SandboxMode,
+    SandboxScope,
+    Scheduling,
+    Section,
+    Thinking,
+    ToolsVisibility,
+    WorkspaceAccess,
+    YesNo,
+)
+from openclaw_ray.config._types import Amounts, Choice, Names, Number, Whole
 
-__all__ = ["AgentEntry", "AgentSubagents", "Agents", "ListedAgent", "Model", "Ray", "Root", "Section"]
-
-
-class Section(BaseModel):
-    """One object of the configuration; frozen. `_keys.prune` has taken unknown names out before."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", alias_generator=to_camel)
-    tolerated: ClassVar[frozenset[str]] = frozenset()
-
-
-class DelegationMode(StrEnum):
-    """How strongly prompts recommend to delegate; wording only."""
-
-    SUGGEST = "suggest"
-    """As one possibility."""
-    PREFER = "prefer"
-    """As the usual way."""
-
-
-class Scheduling(StrEnum):
-    """Ray's scheduling strategies that need no arguments."""
-
-    DEFAULT = "DEFAULT"
-    """Ray's own choice, packing first."""
-    SPREAD = "SPREAD"
-    """Over the nodes."""
-
-
-Name = Annotated[str, Text()]
-YesNo = Annotated[bool, Flag()]
-Seconds = Annotated[float, Number()]
-SomeSeconds = Annotated[float, Number(above=True)]
-Amount = Annotated[float, Number(above=True)]
-
-
-class Model(Section):
-    """A model with what to fall back to."""
-
-    primary: Name | None = None
-    fallbacks: Annotated[tuple[str, ...], Names()] = ()
-
-
-def _model_form(value: object) -> str | None:
-    return "⟨text⟩" if isinstance(value, str) else "⟨object⟩" if isinstance(value, dict | Model) else None
-
-
-AnyModel = Annotated[
-    Annotated[Name, Tag("⟨text⟩")] | Annotated[Model, Tag("⟨object⟩")],
-    Discriminator(
-        _model_form,
-        custom_error_type="type",
-        custom_error_message="must be text or an object with primary and fallbacks",
-    ),
-]
+__all__ = ["AgentEntry", "AgentSubagents", "Agents", "ListedAgent", "Model", "Root", "Section"]
 
 
 class AgentSubagents(Section):
     """``subagents`` of one agent: what it may set for itself (SPEC.md A1)."""
 
-    allow_agents: Annotated[tuple[str, ...], Names(ids=True)] | None = None
-    require_agent_id: YesNo | None = None
-    delegation_mode: Annotated[DelegationMode, Choice(DelegationMode)] | None = None
-    model: AnyModel | None = None
-    thinking: Name | None = None
+    allow_agents: Annotated[tuple[str, ...], Names(ids=True)] | None = Field(
+        default=None, description="agents that it may spawn by id, `*` for all configured ones; itself only if not set"
+    )
+    require_agent_id: YesNo | None = Field(default=None, description="refuse spawns that leave the agent id out")
+    delegation_mode: Annotated[DelegationMode, Choice(DelegationMode)] | None = Field(
+        default=None, description="how strongly prompts recommend to delegate; wording only"
+    )
+    model: AnyModel | None = Field(default=None, description="model of children; that of the caller if not set")
+    thinking: Name | None = Field(default=None, description="thinking level of children; that of the caller if not set")
+
+
+class SubagentDefaults(AgentSubagents):
+    """``agents.defaults.subagents``: beside what agents may set for themselves, the limits of all of them."""
+
+    require_agent_id: YesNo = Field(default=False, description="refuse spawns that leave the agent id out")
+    max_spawn_depth: Annotated[int, Whole(1, 5, unlocked=32)] | None = Field(
+        default=None,
+        description="a session at this depth is a leaf; roots are at 0; 5 if not set, 1 under `ray.compat` 2026.7",
+    )
+    max_children_per_agent: Annotated[int, Whole(1, 20, unlocked=10_000)] = Field(
+        default=5, description="active direct children of one session; more are refused"
+    )
+    max_concurrent: Annotated[int, Whole(1)] = Field(
+        default=8, description="children of one session that run at once; more are queued"
+    )
+    run_timeout_seconds: Annotated[int, Whole(0)] = Field(default=0, description="default timeout of a run; 0 is none")
+    announce_timeout_ms: Annotated[int, Whole(1)] = Field(default=120_000, description="milliseconds for one hand-off")
+    archive_after_minutes: Annotated[int, Whole(0)] = Field(
+        default=60, description="delay after which an ended child is archived; 0 is never"
+    )
 
 
 class AgentRay(Section):
@@ -88,22 +74,78 @@ class AgentRay(Section):
 
     model_config = ConfigDict(alias_generator=str)
 
-    num_cpus: Annotated[float, Number()] | None = None
-    num_gpus: Annotated[float, Number()] | None = None
-    memory: Annotated[int, Whole(0)] | None = None
-    resources: Annotated[dict[str, float], Amounts()] = Field(default_factory=dict)
-    scheduling: Annotated[Scheduling, Choice(Scheduling)] | None = None
+    num_cpus: Annotated[float, Number()] | None = Field(default=None, description="CPUs of one session; 0 if not set")
+    num_gpus: Annotated[float, Number()] | None = Field(default=None, description="GPUs of one session")
+    memory: Annotated[int, Whole(0)] | None = Field(default=None, description="bytes of memory of one session")
+    resources: Annotated[dict[str, float], Amounts()] = Field(
+        default_factory=dict, description="custom resources of one session"
+    )
+    scheduling: Annotated[Scheduling, Choice(Scheduling)] | None = Field(default=None, description="where Ray puts it")
+
+
+class AgentSandbox(Section):
+    """``sandbox`` of one agent."""
+
+    mode: Annotated[SandboxMode, Choice(SandboxMode)] | None = Field(
+        default=None, description="which sessions are sandboxed"
+    )
+    scope: Annotated[SandboxScope, Choice(SandboxScope)] | None = Field(
+        default=None, description="who shares a sandbox"
+    )
+    workspace_access: Annotated[WorkspaceAccess, Choice(WorkspaceAccess)] | None = Field(
+        default=None, description="what a sandboxed session can do in the workspace"
+    )
+
+
+class Sandbox(AgentSandbox):
+    """``agents.defaults.sandbox``."""
+
+    mode: Annotated[SandboxMode, Choice(SandboxMode)] = Field(
+        default=SandboxMode.OFF, description="which sessions are sandboxed"
+    )
+    scope: Annotated[SandboxScope, Choice(SandboxScope)] = Field(
+        default=SandboxScope.AGENT, description="who shares a sandbox"
+    )
+    workspace_access: Annotated[WorkspaceAccess, Choice(WorkspaceAccess)] = Field(
+        default=WorkspaceAccess.NONE, description="what a sandboxed session can do in the workspace"
+    )
+    session_tools_visibility: Annotated[ToolsVisibility, Choice(ToolsVisibility)] = Field(
+        default=ToolsVisibility.SPAWNED, description="which sessions the tools of a sandboxed session see"
+    )
+
+
+class Identity(Section):
+    """``identity`` of one agent."""
+
+    name: Name | None = Field(default=None, description="how it calls itself")
+
+
+class AgentSandboxTools(Section):
+    """``tools.sandbox`` of one agent."""
+
+    tools: ToolSet = Field(default=ToolSet(), description="tools of its sandboxed sessions")
+
+
+class AgentTools(ToolPolicyByProvider):
+    """``tools`` of one agent."""
+
+    sandbox: AgentSandboxTools = AgentSandboxTools()
 
 
 class AgentEntry(Section):
     """One agent of ``agents.entries``."""
 
-    tolerated: ClassVar[frozenset[str]] = AGENT_ENTRY
-
-    default: YesNo = False
-    workspace: Name | None = None
-    agent_dir: Name | None = None
-    model: AnyModel | None = None
+    default: YesNo = Field(default=False, description="the agent that is meant when none is named")
+    name: Name | None = Field(default=None, description="its name for people")
+    workspace: Name | None = Field(default=None, description="its working folder")
+    agent_dir: Name | None = Field(default=None, description="its own folder: credentials, sessions")
+    model: AnyModel | None = Field(default=None, description="its model")
+    thinking_default: Annotated[Thinking, Choice(Thinking)] | None = Field(
+        default=None, description="its thinking level"
+    )
+    identity: Identity = Identity()
+    sandbox: AgentSandbox = AgentSandbox()
+    tools: AgentTools = AgentTools()
     subagents: AgentSubagents = AgentSubagents()
     ray: AgentRay = AgentRay()
 
@@ -111,100 +153,47 @@ class AgentEntry(Section):
 class ListedAgent(AgentEntry):
     """One agent of the older ``agents.list``: the same with its id inside."""
 
-    id: Name
-
-
-class SubagentDefaults(AgentSubagents):
-    """``agents.defaults.subagents``: beside what agents may set for themselves, the limits of all of them."""
-
-    max_spawn_depth: Annotated[int, Whole(1, 5, unlocked=32)] | None = None
-    max_children_per_agent: Annotated[int, Whole(1, 20, unlocked=10_000)] = 5
-    max_concurrent: Annotated[int, Whole(1)] = 8
-    run_timeout_seconds: Annotated[int, Whole(0)] = 0
-    announce_timeout_ms: Annotated[int, Whole(1)] = 120_000
-    archive_after_minutes: Annotated[int, Whole(0)] = 60
+    id: Name = Field(description="the agent's id")
 
 
 class AgentDefaults(Section):
     """``agents.defaults``."""
 
-    tolerated: ClassVar[frozenset[str]] = AGENT_DEFAULTS
-
-    max_concurrent: Annotated[int, Whole(1)] | None = None
-    timeout_seconds: Annotated[int, Whole(0)] = 172_800
-    workspace: Name | None = None
-    model: AnyModel | None = None
+    max_concurrent: Annotated[int, Whole(1)] | None = Field(
+        default=None, description="first sessions of all roots that run at once; 8 to 16, after the CPUs, if not set"
+    )
+    timeout_seconds: Annotated[int, Whole(0)] = Field(
+        default=172_800, description="timeout of a turn that is no spawned run; 0 is none"
+    )
+    workspace: Name | None = Field(default=None, description="working folder of agents without one of their own")
+    model: AnyModel | None = Field(default=None, description="model of agents without one of their own")
+    thinking_default: Annotated[Thinking, Choice(Thinking)] | None = Field(
+        default=None, description="thinking level of agents without one of their own"
+    )
+    sandbox: Sandbox = Sandbox()
     subagents: SubagentDefaults = SubagentDefaults()
 
 
 class Agents(Section):
     """``agents``: defaults and two forms of roster, of which ``entries`` wins."""
 
-    tolerated: ClassVar[frozenset[str]] = AGENTS
-
+    ownership: Annotated[Ownership, Choice(Ownership)] | None = Field(
+        default=None, description="read as OpenClaw has it; the default agent is found without it"
+    )
     defaults: AgentDefaults = AgentDefaults()
-    entries: dict[str, AgentEntry] = Field(default_factory=dict)
-    listed: list[ListedAgent] = Field(default_factory=list, alias="list")
-
-
-class Pool(Section):
-    """``ray.pool``: the session actors."""
-
-    max: Annotated[int, Whole(1)] | None = None
-    prewarm: Annotated[int, Whole(0)] | None = None
-    reuse: Annotated[PoolReuse, Choice(PoolReuse)] = PoolReuse.CLASS
-    idle_seconds: Seconds = 30.0
-    park_seconds: Seconds = 2.0
-    max_growth_mb: Amount = 64.0
-
-
-class Inbox(Section):
-    """``ray.inbox``."""
-
-    max: Annotated[int, Whole(1)] = 100
-
-
-class Limits(Section):
-    """``ray.limits``."""
-
-    unlock: YesNo = False
-
-
-class Budgets(Section):
-    """``ray.budgets``: ceilings of one tree."""
-
-    sessions_per_tree: Annotated[int, Whole(1)] | None = None
-    tokens_per_tree: Annotated[int, Whole(1)] | None = None
-    cost_per_tree: Amount | None = None
-
-
-class JournalSettings(Section):
-    """``ray.journal``."""
-
-    sync: Annotated[JournalSync, Choice(JournalSync)] = JournalSync.NORMAL
-
-
-class Ray(Section):
-    """``ray``: our own settings."""
-
-    compat: Annotated[Compat, Choice(Compat)] = Compat.V2026_9
-    pool: Pool = Pool()
-    max_active_sessions: Annotated[int | None, Whole(1, nullable=True)] = None
-    stop_grace_seconds: Seconds = 2.0
-    client_lease_seconds: SomeSeconds = 15.0
-    registry_timeout_seconds: SomeSeconds = 30.0
-    recovery: Annotated[Recovery, Choice(Recovery)] = Recovery.RESUME
-    inbox: Inbox = Inbox()
-    limits: Limits = Limits()
-    budgets: Budgets = Budgets()
-    journal: JournalSettings = JournalSettings()
-    ping_pong_with_subagents: YesNo = True
+    entries: dict[str, AgentEntry] = Field(default_factory=dict, description="the agents by id")
+    listed: list[ListedAgent] = Field(
+        default_factory=list, alias="list", description="the agents in the older form, each with its `id`"
+    )
 
 
 class Root(Section):
     """The whole configuration."""
 
-    tolerated: ClassVar[frozenset[str]] = TOP_LEVEL
-
     agents: Agents = Agents()
+    auth: Auth = Auth()
+    channels: dict[str, Channel] = Field(default_factory=dict, description="channels by id")
+    messages: Messages = Messages()
     ray: Ray = Ray()
+    session: Session = Session()
+    tools: Tools = Tools()

@@ -1,8 +1,9 @@
 """From the text of a configuration to plain objects, with the lines of its keys.
 
-Plain JSON goes through the standard parser, which is fast; only what that refuses goes through the JSON5
-parser, which needs a second for 100 KB. Both let the later of two equal keys win in silence, so that pairs
-are counted on the way. Where keys stand is looked up only when there is a fault to report.
+Plain JSON goes through the standard parser, which is fast; what that refuses is rewritten first (`_json5`), and
+what even then it refuses goes through the json5 package, which is slow and says what is wrong. All of them let
+the later of two equal keys win in silence, so that pairs are counted on the way. Where keys stand is looked up
+only when there is a fault to report.
 """
 
 from __future__ import annotations
@@ -13,21 +14,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import json5
-
+from openclaw_ray.config._json5 import TOKEN, as_json, text_of
 from openclaw_ray.core.errors import ConfigError, ConfigFault
 
 __all__ = ["Positions", "join", "parse", "positions"]
 
-_TOKEN = re.compile(
-    r"""
-      (?P<space> \s+ | //[^\n\r\u2028\u2029]* | /\*.*?\*/ )
-    | (?P<text> "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' )
-    | (?P<mark> [{}\[\],:] )
-    | (?P<word> [^\s{}\[\],:"']+? (?= $ | [\s{}\[\],:"'] | // | /\* ) | . )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 _PLACE = re.compile(r"^<string>:(\d+) (.*)$", re.DOTALL)
 
 
@@ -52,10 +43,13 @@ def parse(text: str) -> tuple[Any, bool]:
         return made
 
     plain = text.removeprefix("\ufeff")
-    try:
-        return json.loads(plain, object_pairs_hook=pairs), doubled
-    except (ValueError, RecursionError):
-        doubled = False
+    for rewritten in (False, True):
+        try:
+            return json.loads(as_json(plain) if rewritten else plain, object_pairs_hook=pairs), doubled
+        except (ValueError, RecursionError):
+            doubled = False
+    import json5  # slow to import, and rarely needed
+
     try:
         return json5.loads(plain, object_pairs_hook=pairs), doubled
     except RecursionError:
@@ -95,7 +89,7 @@ def positions(text: str) -> Positions:
     found = Positions()
     stack: list[_Open] = []
     line = 1
-    for token in _TOKEN.finditer(text.removeprefix("\ufeff")):
+    for token in TOKEN.finditer(text.removeprefix("\ufeff")):
         kind, what = token.lastgroup, token.group()
         top = stack[-1] if stack else None
         if kind in ("text", "word"):
@@ -136,5 +130,9 @@ def _value_or_key(found: Positions, top: _Open | None, what: str, line: int) -> 
 def _spelt(token: str) -> str:
     """The key that a token stands for."""
     if token[0] in "\"'":
-        return str(json5.loads(token)) if "\\" in token else token[1:-1]
-    return next(iter(json5.loads(f"{{{token}:0}}"))) if "\\" in token else token
+        return text_of(token)
+    if "\\" not in token:
+        return token
+    import json5
+
+    return str(next(iter(json5.loads(f"{{{token}:0}}"))))

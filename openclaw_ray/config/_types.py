@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeGuard
@@ -15,18 +16,19 @@ from typing import Any, Final, TypeGuard
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from openclaw_ray.config._env import FromEnv, as_written
 from openclaw_ray.core.admission import normalise_allow
 
-__all__ = ["Amounts", "Choice", "Flag", "Names", "Number", "Sort", "Text", "Whole", "show"]
+__all__ = ["Amounts", "Choice", "Duration", "Flag", "Names", "Number", "Sort", "Text", "Whole", "show"]
 
 
 _SAFE: Final = 2**53 - 1  # the largest number up to which JSON's readers agree on whole numbers
 
 
 def show(value: object, most: int = 60) -> str:
-    """A value as it might stand in the file, bounded."""
+    """A value as it might stand in the file, bounded; what the environment put in is not shown."""
     try:
-        text = json.dumps(value, ensure_ascii=False)
+        text = json.dumps(as_written(value), ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         text = f"a {type(value).__name__}"
     return text if len(text) <= most else text[: most - 1] + "…"
@@ -45,6 +47,11 @@ class Sort:
 
     def schema(self) -> dict[str, Any]:
         """JSON schema of the values that pass."""
+        raise NotImplementedError
+
+    @property
+    def words(self) -> str:
+        """The sort in a few words, for a table."""
         raise NotImplementedError
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -99,6 +106,13 @@ class Whole(Sort):
         bounds = {"minimum": self.lo, "maximum": self.unlocked or self.hi}
         return {"type": ["integer", "null"] if self.nullable else "integer", **bounds}
 
+    @property
+    def words(self) -> str:
+        """``int``, its range, and what else it may be."""
+        top = f"{self.lo} or more" if self.hi == _SAFE else f"{self.lo}–{self.hi}"
+        more = f" (to {self.unlocked} with ray.limits.unlock)" if self.unlocked is not None else ""
+        return f"int {top}{more}{' or null' if self.nullable else ''}"
+
 
 @dataclass(frozen=True, slots=True)
 class Number(Sort):
@@ -120,6 +134,11 @@ class Number(Sort):
         """A number with its lower end."""
         return {"type": "number", "exclusiveMinimum" if self.above else "minimum": self.lo}
 
+    @property
+    def words(self) -> str:
+        """``number`` and its lower end."""
+        return f"number above {self.lo:g}" if self.above else f"number {self.lo:g} or more"
+
 
 @dataclass(frozen=True, slots=True)
 class Flag(Sort):
@@ -134,6 +153,11 @@ class Flag(Sort):
     def schema(self) -> dict[str, Any]:
         """A boolean."""
         return {"type": "boolean"}
+
+    @property
+    def words(self) -> str:
+        """``bool``."""
+        return "bool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,27 +176,37 @@ class Text(Sort):
         """A string."""
         return {"type": "string", "minLength": 1}
 
+    @property
+    def words(self) -> str:
+        """``text``."""
+        return "text"
+
 
 @dataclass(frozen=True, slots=True)
 class Choice(Sort):
     """One word of an enumeration, letter for letter."""
 
-    words: type[StrEnum]
+    options: type[StrEnum]
 
     def check(self, value: Any, info: ValidationInfo) -> StrEnum:
         """The member."""
         try:
-            return self.words(value) if isinstance(value, str) else self._no(value)
+            return self.options(value) if isinstance(value, str) else self._no(value)
         except ValueError:
             return self._no(value)
 
     def _no(self, value: object) -> StrEnum:
         kind = "value" if isinstance(value, str) else "type"
-        raise _refuse(kind, "one of " + ", ".join(f'"{word}"' for word in self.words), value)
+        raise _refuse(kind, "one of " + ", ".join(f'"{word}"' for word in self.options), value)
 
     def schema(self) -> dict[str, Any]:
         """A string out of a list."""
-        return {"type": "string", "enum": [word.value for word in self.words]}
+        return {"type": "string", "enum": [word.value for word in self.options]}
+
+    @property
+    def words(self) -> str:
+        """All the words."""
+        return ", ".join(self.options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +224,47 @@ class Names(Sort):
                 raise PydanticCustomError(
                     "type", "{text}", {"text": f"must be text, not {show(entry)}", "at": index}
                 )
-        return normalise_allow(value) if self.ids else tuple(value)
+        return _normalised(value) if self.ids else tuple(value)
 
     def schema(self) -> dict[str, Any]:
         """A list of strings."""
         return {"type": "array", "items": {"type": "string"}}
+
+    @property
+    def words(self) -> str:
+        """``list of text``, or of agent ids."""
+        return "list of agent ids or *" if self.ids else "list of text"
+
+
+def _normalised(ids: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+    """An ``allowAgents`` list; what came from the environment still knows how it was written."""
+    written = {one.strip().lower(): one.written for one in ids if isinstance(one, FromEnv)}
+    return tuple(FromEnv(one, written[one]) if one in written else one for one in normalise_allow(ids))
+
+
+_DURATION: Final = re.compile(r"(\d+(\.\d+)?(ms|s|m|h|d))+")
+
+
+@dataclass(frozen=True, slots=True)
+class Duration(Sort):
+    """A time as ``30d``, ``12h`` or ``1h30m``, or a number of days."""
+
+    def check(self, value: Any, info: ValidationInfo) -> str | float:
+        """The time as it is written."""
+        if isinstance(value, str) and _DURATION.fullmatch(value.strip().lower()):
+            return value
+        if _is_number(value) and value >= 0:
+            return value
+        raise _refuse("value" if isinstance(value, str) else "type", 'a time as "30d" or "12h"', value)
+
+    def schema(self) -> dict[str, Any]:
+        """Text or a number."""
+        return {"type": ["string", "number"]}
+
+    @property
+    def words(self) -> str:
+        """``time``."""
+        return "time as 30d or 12h"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,3 +284,8 @@ class Amounts(Sort):
     def schema(self) -> dict[str, Any]:
         """An object of numbers."""
         return {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}}
+
+    @property
+    def words(self) -> str:
+        """``numbers by name``."""
+        return "numbers by name"

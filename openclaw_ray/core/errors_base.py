@@ -36,11 +36,13 @@ class ConfigFault:
 
     Attributes:
         path: full dotted path of the key, list positions as ``[i]``; empty for the text as a whole.
-        kind: ``file``, ``syntax``, ``root``, ``duplicate``, ``unknown``, ``type``, ``range``, ``missing`` or
-            ``value``.
+        kind: ``file``, ``syntax``, ``root``, ``include``, ``duplicate``, ``unknown``, ``variable``, ``type``,
+            ``range``, ``missing`` or ``value``.
         text: what is wrong and what would be right.
         near: for an unknown key, the accepted name that it resembles.
         line: line in the source text, counted from 1, where known.
+        remedy: the way out.
+        file: the file of ``line``, if that is an included one.
     """
 
     path: str
@@ -48,12 +50,15 @@ class ConfigFault:
     text: str
     near: str | None = None
     line: int | None = None
+    remedy: str | None = None
+    file: str | None = None
 
     def __str__(self) -> str:
         place = self.path or "configuration"
-        where = f" (line {self.line})" if self.line is not None else ""
-        near = f"; did you mean {self.near}?" if self.near else ""
-        return f"{place}{where}: {self.text}{near}"
+        spots = [self.file, None if self.line is None else f"line {self.line}"]
+        where = f" ({', '.join(spot for spot in spots if spot)})" if any(spots) else ""
+        way_out = f"did you mean {self.near}?" if self.near else self.remedy
+        return f"{place}{where}: {self.text}{f'; {way_out}' if way_out else ''}"
 
 
 @dataclass(eq=False, repr=False)

@@ -32,7 +32,7 @@ from openclaw_ray.runtime.looking import RuntimeView
 from openclaw_ray.runtime.root_map import root_map
 
 if TYPE_CHECKING:
-    from openclaw_ray.config import Config
+    from openclaw_ray.config import Change, Config
 
 __all__ = ["Runtime"]
 
@@ -127,6 +127,32 @@ class Runtime(RuntimeView):
         register(self._registry(), self._config, bundle, {})
         asker = self._client.requester
         asker.modules = (*asker.modules, *bundle.modules)
+
+    def reload_config(self, config: Config | str | Path | Mapping[str, Any] | None = None) -> tuple[Change, ...]:
+        """Put another configuration in force without a restart: all that can change in a running runtime, or nothing.
+
+        Turns that run keep what they were started with, runs the timeout that they were spawned with; the next spawn
+        and the next start of a queued run go by the new limits. Only the process that started the runtime can.
+
+        Args:
+            config: as for `start`.
+
+        Returns:
+            What changes, each with when it takes effect: now, or at the next start of the runtime.
+
+        Raises:
+            ConfigError, PoolTooSmall: the new configuration; the old one stays in force.
+        """
+        from openclaw_ray.config import load
+        from openclaw_ray.runtime.reloading import reload
+
+        self._open()
+        if self._engine is None:
+            raise ProtocolRefused("reload_config", "only the process that started the runtime can change its settings")
+        new = load(config)
+        found = reload(self._registry(), self._config, new)
+        self._config = new
+        return found
 
     # ------------------------------------------------------------------ facts
 

@@ -22,7 +22,10 @@ from openclaw_ray.cli.main import run
 from openclaw_ray.core.errors import ConfigError, ConfigFault, RayUnreachable, RuntimeClosed, RuntimeInUse
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["map", "--help"], ["demo", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["map", "--help"], ["demo", "--help"], ["config", "--help"], ["config", "check", "-h"], ["--version"]],
+)
 def test_help_loads_neither_ray_nor_rich_nor_the_runtime(arguments: list[str]) -> None:
     code = (
         "import sys; from openclaw_ray.cli.main import run; code = run(sys.argv[1:]);"

@@ -12,7 +12,7 @@ from openclaw_ray.core.ids import RandomIds
 
 from .spawn_adapter import spawn_case
 
-__all__ = ["ADAPTERS"]
+__all__ = ["ADAPTERS", "config_output"]
 
 Output = dict[str, Any]
 
@@ -133,9 +133,27 @@ def allow_agents(case: dict[str, Any]) -> Output:
     }
 
 
+def configs(case: dict[str, Any]) -> Output:
+    """A configuration, as text or object."""
+    try:
+        text = case.get("text")
+        loaded = config.load(case["config"], env={}) if text is None else config.loads(text, env={})
+    except config.ConfigError as error:
+        fault = error.faults[0]
+        return {"ok": False, "path": fault.path, "near": fault.near, "kind": fault.kind}
+    return config_output(loaded)
+
+
+def config_output(loaded: config.Config) -> Output:
+    """What is said of an accepted configuration."""
+    in_force = {one.name: one.value for one in loaded.settings(shown=False)}
+    return {"ok": True, "effective": in_force, "tolerated": list(loaded.tolerated)}
+
+
 ADAPTERS: dict[str, Callable[[dict[str, Any]], Output]] = {
     "allow_agents": allow_agents,
     "announce": announces,
+    "config": configs,
     "session_keys": session_keys,
     "spawn_params": spawn_case,
     "tokens": silence_tokens,

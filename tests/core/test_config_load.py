@@ -146,7 +146,7 @@ def test_real_keys_that_are_not_ours_are_tolerated_and_listed() -> None:
             "agents": {
                 "ownership": "explicit",
                 "defaults": {"heartbeat": {}},
-                "entries": {"a": {"tools": {}}},
+                "entries": {"a": {"heartbeat": {}, "tools": {}}},
             },
         },
         env={},
@@ -154,8 +154,7 @@ def test_real_keys_that_are_not_ours_are_tolerated_and_listed() -> None:
     assert loaded.tolerated == (
         "$schema",
         "agents.defaults.heartbeat",
-        "agents.entries.a.tools",
-        "agents.ownership",
+        "agents.entries.a.heartbeat",
         "gateway",
     )
 

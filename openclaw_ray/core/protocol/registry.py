@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -54,6 +54,7 @@ from openclaw_ray.core.protocol.messages import (
 )
 from openclaw_ray.core.protocol.records import Actor, Client
 from openclaw_ray.core.protocol.recovery import restore
+from openclaw_ray.core.protocol.reloading import reload
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.stopping import Stopping
 from openclaw_ray.core.protocol.turns import Turns
@@ -264,6 +265,10 @@ class Registry:
             self.s.put_bundle(bundle, pickle.dumps((known, data, paths), protocol=5))
 
         return self._entry(keep)
+
+    def reload(self, limits: RuntimeLimits, agents: Mapping[str, AgentLimits], boot: str) -> tuple[Effect, ...]:
+        """New limits from now on; see `reloading`."""
+        return self._entry(lambda: reload(self.s, limits, agents, boot))
 
     def bundle(self, bundle: str) -> tuple[bytes, tuple[str, ...]]:
         """An agents' bundle: its code, and the folders that it needs on ``sys.path``.

@@ -1,0 +1,119 @@
+"""What another configuration changes, and when each change acts (SCENARIOS.md 64)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from openclaw_ray.config._config import Config
+from openclaw_ray.config._effective import Setting
+from openclaw_ray.config._notices import not_yet
+from openclaw_ray.core.limits import RuntimeLimits
+
+__all__ = ["Change", "TakesEffect", "changes", "limits_after"]
+
+
+class TakesEffect(StrEnum):
+    """When a changed setting acts in a runtime that runs."""
+
+    NOW = "now"
+    """From the next decision that it bears on: the next spawn, the next start of a run, the next stop."""
+    RESTART = "restart"
+    """At the next start of the runtime: it is built into what runs."""
+    NOT_YET = "not yet"
+    """Never so far: the key is accepted and does not act yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One setting whose value in force changes.
+
+    Attributes:
+        name: as `Setting.name`.
+        old: before, as people may see it; `None` if there was none.
+        new: after.
+        takes_effect: when.
+    """
+
+    name: str
+    old: Any
+    new: Any
+    takes_effect: TakesEffect
+
+
+_LIVE: Final = {
+    "agents.defaults.maxConcurrent": "main_lane",
+    "agents.defaults.subagents.maxChildrenPerAgent": "max_children",
+    "agents.defaults.subagents.maxConcurrent": "max_concurrent",
+    "agents.defaults.subagents.runTimeoutSeconds": "run_timeout_seconds",
+    "ray.maxActiveSessions": "max_active_sessions",
+    "ray.pool.idleSeconds": "pool_idle_seconds",
+    "ray.pool.prewarm": "pool_prewarm",
+    "ray.pool.reuse": "pool_reuse",
+    "ray.stopGraceSeconds": "stop_grace_seconds",
+}
+"""Settings of the whole runtime that can change while it runs, and what they are in `RuntimeLimits`."""
+_OF_REQUESTERS: Final = ("subagents.allowAgents", "subagents.requireAgentId")
+_OF_AGENTS: Final = (*_OF_REQUESTERS, "ray.")
+"""Settings of an agent that can; all of them are in `AgentLimits`."""
+_ASIDE: Final = frozenset({"agents.ids", "ray.limits.unlock"})
+"""What nothing is built from: they act by way of others."""
+
+
+def changes(old: Config, new: Config) -> tuple[Change, ...]:
+    """The settings whose values in force differ, in the order of the model. Pure."""
+    before, after = _values(old), _values(new)
+    found = []
+    for name in dict.fromkeys((*before, *after)):
+        was, now = before.get(name), after.get(name)
+        if (was and was[1]) == (now and now[1]):
+            continue
+        if name.startswith("agent:") and _inherited(was) and _inherited(now):
+            continue  # told once, with the defaults
+        shown = [None if pair is None else pair[0].value for pair in (was, now)]
+        found.append(Change(name, shown[0], shown[1], _when(name)))
+    return tuple(found)
+
+
+def limits_after(running: RuntimeLimits, new: RuntimeLimits) -> RuntimeLimits:
+    """The limits of a runtime that runs, with what can change in it taken from ``new``."""
+    live = {name: getattr(new, name) for name in (*_LIVE.values(), "config_rev")}
+    return replace(running, **live)
+
+
+def _values(config: Config) -> dict[str, tuple[Setting, Any]]:
+    """Name -> what people may see, and the value itself."""
+    hidden = [one.value for one in config.settings(shown=False)]
+    return {one.name: (one, value) for one, value in zip(config.settings(), hidden, strict=True)}
+
+
+def _inherited(pair: tuple[Setting, Any] | None) -> bool:
+    """Whether an agent's value comes from the defaults, or there is none."""
+    return pair is None or pair[0].origin == "default" or pair[0].origin.startswith("agents.defaults.")
+
+
+def _when(name: str) -> TakesEffect:
+    if not_yet(tuple(_steps(name))):
+        return TakesEffect.NOT_YET
+    place, _, rest = name.partition(".")
+    if place.startswith("agent:"):
+        live = rest.startswith(_OF_AGENTS)
+    else:
+        live = name in _LIVE or name in _ASIDE or name.removeprefix("agents.defaults.").startswith(_OF_REQUESTERS)
+    return TakesEffect.NOW if live else TakesEffect.RESTART
+
+
+def _steps(name: str) -> Iterator[str]:
+    """The path of a setting's key by its name."""
+    head, _, rest = name.partition(".")
+    if head.startswith("agent:"):
+        yield from ("agents", "entries", head.removeprefix("agent:"))
+    elif head.startswith("channel:"):
+        yield "channels"
+    elif head == "a2a":
+        yield from ("tools", "agentToAgent")
+    else:
+        yield head
+    yield from rest.split(".")
