@@ -12,6 +12,7 @@ from openclaw_ray.cli import exits
 from openclaw_ray.cli.demo import demo
 from openclaw_ray.cli.map_command import map_command
 from openclaw_ray.cli.output import discard_output
+from openclaw_ray.cli.run_command import run_command
 from openclaw_ray.cli.runs import runs
 from openclaw_ray.cli.sessions import sessions
 
@@ -48,7 +49,7 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for _command in (demo, map_command, runs, sessions):
+for _command in (demo, run_command, map_command, runs, sessions):
     cli.add_command(_command)
 
 

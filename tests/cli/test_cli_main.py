@@ -174,6 +174,9 @@ class View:
             if not states or row["state"] in states:
                 yield row
 
+    def session(self, key: str) -> Mapping[str, object] | None:
+        return {"key": key} if key in ("k1", "k2") else None
+
     def log(self, key: str) -> Iterator[bytes] | None:
         return {"k1": iter([b"one\ntw", b"o\nthree\xff"]), "k2": iter(())}.get(key)
 
@@ -243,4 +246,5 @@ def test_logs_of_an_unknown_session_name_the_way_out(
     viewed: list[tuple[str | None, str | None]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["sessions", "logs", "k9"]) == 2
-    assert "no session 'k9' in runtime r (/state); `openclaw-ray runs` lists the keys" in capsys.readouterr().err
+    text = capsys.readouterr().err
+    assert "no session 'k9' in runtime r (/state); `openclaw-ray sessions list` lists the keys" in text
