@@ -19,10 +19,31 @@ from openclaw_ray.cli import exits, opening
 from openclaw_ray.cli import runs as runs_module
 from openclaw_ray.cli import sessions as sessions_module
 from openclaw_ray.cli.main import run
-from openclaw_ray.core.errors import ConfigError, ConfigFault, RayUnreachable, RuntimeClosed, RuntimeInUse
+from openclaw_ray.core.errors import (
+    ConfigError,
+    ConfigFault,
+    RayUnreachable,
+    RuntimeClosed,
+    RuntimeInUse,
+    RuntimeNotFound,
+    StateDirError,
+    UnknownAgent,
+)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["map", "--help"], ["demo", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["agents", "list", "--help"],
+        ["demo", "--help"],
+        ["doctor", "--help"],
+        ["map", "--help"],
+        ["run", "--help"],
+        ["sessions", "list", "--help"],
+    ],
+)
 def test_help_loads_neither_ray_nor_rich_nor_the_runtime(arguments: list[str]) -> None:
     code = (
         "import sys; from openclaw_ray.cli.main import run; code = run(sys.argv[1:]);"
@@ -91,6 +112,28 @@ def test_an_error_is_one_readable_message_and_never_a_traceback(
     assert text in captured.err
     assert "Traceback" not in captured.err
     assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "step"),
+    [
+        (RayUnreachable("10.0.0.1:6379", "timed out"), "openclaw-ray doctor --address 10.0.0.1:6379"),
+        (RayUnreachable("local", "no room"), "openclaw-ray doctor"),
+        (RuntimeNotFound("x", ("r1", "r2")), "openclaw-ray sessions list --name r1"),
+        (RuntimeNotFound("x", ()), "openclaw-ray runs, which reads what is on disk here"),
+        (RuntimeInUse("main", 7, "host", 0.0), "openclaw-ray sessions list --name main"),
+        (UnknownAgent("x", ("y",)), "openclaw-ray agents list --app FILE"),
+        (StateDirError("/s", "full"), "openclaw-ray doctor"),
+        (KeyError("x"), None),
+    ],
+)
+def test_an_error_names_the_next_command_to_try(
+    error: Exception, step: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exits.tell(error)
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("next: ")]
+    assert len(lines) == (step is not None)
+    assert step is None or lines[0].startswith(f"next: {step}")
 
 
 def test_a_traceback_is_shown_if_it_is_asked_for(
