@@ -12,7 +12,7 @@ import click
 from openclaw_ray.cli.exits import OK, OutputClosed
 from openclaw_ray.cli.live import known_session
 from openclaw_ray.cli.output import JsonLines, data_stream, printable
-from openclaw_ray.cli.sessions_change import stop
+from openclaw_ray.cli.sessions_change import delete, stop
 from openclaw_ray.cli.table import print_table
 from openclaw_ray.cli.view import StateView, open_view, view_options
 from openclaw_ray.core.lifecycle import RunState, SessionState
@@ -31,7 +31,8 @@ def sessions() -> None:
     """List sessions, look into one, stop or delete it."""
 
 
-sessions.add_command(stop)
+for _command in (stop, delete):
+    sessions.add_command(_command)
 
 
 @sessions.command("list", short_help="List sessions, live or of the newest runtime on disk.")

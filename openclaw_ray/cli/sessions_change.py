@@ -10,13 +10,13 @@ import click
 from openclaw_ray.cli.exits import FAILED, OK, CommandError
 from openclaw_ray.cli.live import known_session, live_option, open_live
 from openclaw_ray.cli.opening import seconds
-from openclaw_ray.cli.output import JsonLines
+from openclaw_ray.cli.output import JsonLines, data_stream
 from openclaw_ray.cli.table import print_table
 
 if TYPE_CHECKING:
     from openclaw_ray.core.results import StopReport
 
-__all__ = ["stop"]
+__all__ = ["delete", "stop"]
 
 _STOP_WITHIN = 60.0
 
@@ -57,3 +57,30 @@ def stop(key: str, timeout: float | None, as_json: bool, name: str | None) -> in
             title = f"{report.key}: {counts}, {report.failed} failed to stop"
             print_table(("outcome", "session", "run"), rows, title=title)
     return OK if report.failed == 0 else FAILED
+
+
+@click.command("delete", short_help="Stop a session, then delete it.")
+@click.argument("key")
+@click.option("--json", "as_json", is_flag=True, help="What was done as one JSON object.")
+@live_option
+def delete(key: str, as_json: bool, name: str | None) -> int:
+    """Stop the session KEY of a live runtime and everything below it, then delete it.
+
+    Its transcript is renamed to *.deleted.<timestamp> in its folder, and the session is listed as archived. What
+    its children did stays. A main session and a client's root are not deleted.
+
+    \b
+    Exit status: 0 deleted, 1 not deleted, 2 no such session or runtime.
+    """
+    with open_live(name) as view:
+        row = known_session(view, key)
+        try:
+            report: StopReport = view.runtime.delete(row["key"], timeout=_STOP_WITHIN)
+        except FutureTimeout:
+            what = f"the stop of {row['key']} is not complete after {_STOP_WITHIN:g} s, nothing was deleted"
+            raise CommandError(f"{what}; `openclaw-ray sessions list` shows what is left", FAILED) from None
+        if as_json:
+            JsonLines().write({"key": row["key"], "sessionId": row["sessionId"], "stop": report.to_json()})
+        else:
+            click.echo(f"deleted {row['key']} ({report.stopped} runs were stopped)", file=data_stream())
+    return OK

@@ -13,6 +13,7 @@ import pytest
 
 import openclaw_ray
 from openclaw_ray.cli.main import run
+from openclaw_ray.core.errors import DeleteRefused
 from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.protocol.journal import Write
 from openclaw_ray.core.protocol.messages import Row
@@ -147,10 +148,11 @@ class Live:
         self.state_dir = state_dir
         self.stopped: list[tuple[str, float | None]] = []
         self.report = StopReport(MAIN, 1, 0, 1, 0, (StopRow(MAIN, "run7", "stopped"),))
+        self.refuses: str | None = None
         self.closed = False
 
     def session(self, key: str) -> dict[str, Any] | None:
-        return {"key": key} if key == MAIN else None
+        return {"key": key, "sessionId": "id-n"} if key == MAIN else None
 
     def sessions(self, *, limit: int, offset: int, **filters: Any) -> list[dict[str, Any]]:
         return [{"key": self.root_key}, {"key": MAIN, "status": "active"}][offset:]
@@ -163,6 +165,14 @@ class Live:
         self.stopped.append((key, timeout))
         if self.report is None:
             raise FutureTimeout
+        return self.report
+
+    def delete(self, key: str, *, timeout: float | None) -> StopReport:
+        self.stopped.append((key, timeout))
+        if self.report is None:
+            raise FutureTimeout
+        if self.refuses is not None:
+            raise DeleteRefused(key, self.refuses)
         return self.report
 
     def close(self) -> None:
@@ -207,6 +217,29 @@ def test_what_is_not_there_is_not_stopped(live: Live, capsys: pytest.CaptureFixt
     assert run(["sessions", "stop", "agent:no:main"]) == 2
     assert "no session 'agent:no:main' in live runtime r" in capsys.readouterr().err
     assert live.stopped == []
+
+
+def test_delete_says_what_it_stopped(live: Live, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sessions", "delete", MAIN, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"key": MAIN, "sessionId": "id-n", "stop": live.report.to_json()}
+    assert live.stopped == [(MAIN, 60.0)]
+    assert run(["sessions", "delete", MAIN]) == 0
+    assert capsys.readouterr().out == f"deleted {MAIN} (1 runs were stopped)\n"
+
+
+def test_a_deletion_that_was_refused_says_why_and_what_to_look_at(
+    live: Live, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for word, why in {"main": "never deleted", "changed": "changed meanwhile", "busy": "has not ended"}.items():
+        live.refuses = word
+        assert run(["sessions", "delete", MAIN]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert why in captured.err
+        assert f"next: openclaw-ray sessions show {MAIN}" in captured.err
+    live.report = None  # type: ignore[assignment]
+    assert run(["sessions", "delete", MAIN]) == 1
+    assert "nothing was deleted; `openclaw-ray sessions list`" in capsys.readouterr().err
 
 
 def test_without_a_live_runtime_there_is_nothing_to_stop(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
