@@ -65,6 +65,6 @@ def _in_a_line(*texts: str) -> str:
 
 def look(address: str | None, config_file: str | None, state: str | None) -> Facts:
     """Gather the facts. Tests put others here."""
-    from openclaw_ray.cli.doctor_facts import gather
+    from openclaw_ray.cli.doctor_gather import gather
 
     return gather(address, config_file, state)

@@ -29,6 +29,8 @@ def open_live(name: str | None) -> Iterator[LiveView]:
         RuntimeNotFound, RayUnreachable: it is not there.
     """
     with kept_for_data(), LiveView.open(name if name is not None else _only_one()) as view:
+        if name is None:
+            click.echo(f"note: {view.source}", err=True)
         yield view
 
 

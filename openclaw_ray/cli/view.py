@@ -112,13 +112,22 @@ class DiskView:
             JournalError: there is none, or it cannot be read.
         """
         from openclaw_ray.actors.registry_views import event_of, run_row, session_row
+        from openclaw_ray.core.errors import JournalError
         from openclaw_ray.core.protocol.records import Run, Session, thaw
+        from openclaw_ray.store.places import JOURNAL
         from openclaw_ray.store.reading import Reading
+
+        def thawed(cls: type[Any], data: bytes) -> Any:
+            try:
+                return thaw(cls, data)
+            except (ValueError, TypeError, AttributeError, ImportError) as error:
+                why = f"a {cls.__name__.lower()} in it was written by another version of openclaw_ray ({error})"
+                raise JournalError(str(state_dir / JOURNAL), why) from error
 
         reading: Reading[Any, Any, Any] = Reading(
             state_dir,
-            run=lambda data: run_row(thaw(Run, data)),
-            session=lambda data: session_row(thaw(Session, data)),
+            run=lambda data: run_row(thawed(Run, data)),
+            session=lambda data: session_row(thawed(Session, data)),
             event=event_of,
         )
         with reading:

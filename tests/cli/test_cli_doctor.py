@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-import openclaw_ray
 from openclaw_ray.cli import doctor as doctor_module
-from openclaw_ray.cli import doctor_facts
+from openclaw_ray.cli import doctor_gather
 from openclaw_ray.cli.doctor_checks import RAY_AT_LEAST, RAY_BELOW, Check, Verdict, check_all
-from openclaw_ray.cli.doctor_facts import Cluster, Facts, Leftover, state_facts
+from openclaw_ray.cli.doctor_facts import Cluster, Facts, Leftover
+from openclaw_ray.cli.doctor_gather import state_facts
 from openclaw_ray.cli.main import run
 from openclaw_ray.cli.ray_probe import versions_in
 from openclaw_ray.store import places
@@ -113,7 +113,7 @@ def test_without_a_sound_configuration_nothing_is_said_of_the_pool() -> None:
 
 
 def test_the_range_of_ray_is_that_of_the_package() -> None:
-    project = (Path(openclaw_ray.__file__).parent.parent / "pyproject.toml").read_text()
+    project = (Path(__file__).parents[2] / "pyproject.toml").read_text()
     found = re.search(r'"ray>=([\d.]+),<([\d.]+)"', project)
     assert found is not None
     assert tuple(map(int, found[1].split("."))) == RAY_AT_LEAST
@@ -176,14 +176,14 @@ def test_a_wrong_configuration_and_an_address_where_nobody_listens_fail(
 
 
 def test_a_cluster_that_never_answers_is_given_up(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor_facts, "REACH_WITHIN", 0.01)
-    facts = doctor_facts.gather("127.0.0.1:1", None, None)
+    monkeypatch.setattr(doctor_gather, "REACH_WITHIN", 0.01)
+    facts = doctor_gather.gather("127.0.0.1:1", None, None)
     assert facts.cluster == Cluster(error="no answer within 0.01 s")
 
 
 def test_a_token_is_looked_for_where_ray_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def seen() -> bool:
-        return doctor_facts.gather(None, None, None).has_token
+        return doctor_gather.gather(None, None, None).has_token
 
     assert not seen()
     (home / ".ray").mkdir()

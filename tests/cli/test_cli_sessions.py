@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Iterator
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
@@ -138,6 +139,16 @@ def test_an_unknown_session_names_the_way_out(
     assert "`openclaw-ray sessions list` lists the keys" in captured.err
 
 
+def test_a_journal_of_another_version_is_told_as_one(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal = SqliteJournal(state / places.JOURNAL)
+    journal.commit([Write("sessions", "k", pickle.dumps(("one", "field")), False, (MAIN, "", "w", "ended", 1.0))])
+    journal.close()
+    assert run(["sessions", "list"]) == 1
+    text = capsys.readouterr().err
+    assert "a session in it was written by another version of openclaw_ray" in text
+    assert "`openclaw-ray doctor` looks into it" in text
+
+
 class Live:
     """What the commands use of a connected runtime."""
 
@@ -197,7 +208,9 @@ def test_a_live_list_leaves_out_the_looks_own_root(live: Live, capsys: pytest.Ca
 
 def test_stop_prints_its_report(live: Live, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sessions", "stop", "main", "--json"]) == 0  # the only live runtime here needs no name
-    assert json.loads(capsys.readouterr().out) == live.report.to_json()
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == live.report.to_json()
+    assert captured.err.startswith("note: live runtime r (")
     assert live.stopped == [(MAIN, 60.0)]
     assert run(["sessions", "stop", MAIN, "--name", "r", "--timeout", "0"]) == 0
     assert "1 stopped (0 by force), 1 had finished, 0 failed to stop" in capsys.readouterr().out
