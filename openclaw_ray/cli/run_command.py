@@ -105,6 +105,9 @@ def run_command(
         with show_tree(runtime.events(), fold=_leaves(loaded, agent_id), wanted=not no_progress) as view:
             interrupt.note = view.note
             answer = _ask(runtime, agent_id, text, timeout or None)
+            if interrupt.exit_code is not None:
+                # a stopped run ends before what is below it; this stop is over when all of it has ended
+                runtime.stop(runtime.root_key)
         if as_json:
             JsonLines().write(answer.to_json(_tree(runtime, answer)))
         if interrupt.exit_code is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -38,12 +39,33 @@ def main_leaf(turn: oc.SyncTurn) -> str:
 """
 
 
+HELD = """
+import os, threading
+import openclaw_ray as oc
+
+@oc.agent
+def main(turn: oc.SyncTurn) -> int:
+    if turn.kind == "message":
+        place, *names = turn.text.split()
+        return len(turn.map("main", [os.path.join(place, "in-" + name) for name in names]))
+    open(turn.text, "w").close()
+    while True:
+        turn.check()
+        threading.Event().wait(0.02)
+"""
+
+
 @pytest.fixture
 def cluster(rt: oc.Runtime, monkeypatch: pytest.MonkeyPatch) -> str:
     """Address of the shared Ray, which is ``RAY_ADDRESS`` for commands."""
     address = str(ray.get_runtime_context().gcs_address)
     monkeypatch.setenv("RAY_ADDRESS", address)
     return address
+
+
+def environment(cluster: str, mark: ProcessMark) -> dict[str, str]:
+    """For a command in a process of its own, as a guest of the shared Ray."""
+    return mark.environment() | {"PYTHONPATH": str(Path(__file__).parents[2]), "RAY_ADDRESS": cluster}
 
 
 def output(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
@@ -57,7 +79,7 @@ def test_run_answers_with_its_whole_tree_and_leaves_nothing(cluster: str, tmp_pa
     done = subprocess.run(
         [sys.executable, "-m", "openclaw_ray.cli.main", *arguments, "a bad c"],
         cwd=tmp_path,
-        env=mark.environment() | {"PYTHONPATH": str(Path(__file__).parents[2]), "RAY_ADDRESS": cluster},
+        env=environment(cluster, mark),
         capture_output=True,
         text=True,
         timeout=90,
@@ -72,6 +94,31 @@ def test_run_answers_with_its_whole_tree_and_leaves_nothing(cluster: str, tmp_pa
     assert {child["error"]["message"] for child in tree["children"] if child["error"]} == {"no good"}
     # what it did is still there to be looked at
     assert run(["sessions", "history", "main", "--state", str(tmp_path / "s")]) == 0
+
+
+def test_an_interrupted_run_waits_until_its_whole_tree_has_ended(
+    cluster: str, tmp_path: Path, mark: ProcessMark
+) -> None:
+    (tmp_path / "held_app.py").write_text(HELD)
+    arguments = ["run", "--app", "held_app.py", "--json", f"{tmp_path} a b c"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "openclaw_ray.cli.main", *arguments],
+        cwd=tmp_path,
+        env=environment(cluster, mark),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        eventually(lambda: len(list(tmp_path.glob("in-*"))) == 3, 60, what="three leaves at work")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    tree = json.loads(out)["tree"]
+    assert [node["state"] for node in (tree, *tree["children"])] == ["cancelled"] * 4
+    assert "the stop failed" not in err
 
 
 def test_sessions_of_a_live_runtime_are_listed_shown_and_stopped(
