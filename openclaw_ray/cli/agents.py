@@ -38,16 +38,22 @@ def agents() -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line instead of a table.")
 def list_agents(app: str | None, config_file: str | None, as_json: bool) -> int:
-    """List the agents of --app and those that the configuration names, with their limits as they resolve.
+    """List the agents of --app and those that the configuration names, with their limits as they resolve here.
 
     An agent may name as target what `allowAgents` lists: itself alone where no list is set, `*` for all. Those
     that only the configuration names have no code here and cannot run.
     """
+    import psutil
+
     from openclaw_ray.config import load
+    from openclaw_ray.runtime.starting import fit_limits
 
     config = load(config_source(config_file))
     known = load_app(app).agents if app is not None else {}
-    limits = config.runtime_limits(cpus=len(os.sched_getaffinity(0)))
+    cpus = len(os.sched_getaffinity(0))
+    limits, _, notes = fit_limits(config.runtime_limits(cpus=cpus), cpus, psutil.virtual_memory().available)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
     rows = agent_rows(known, config, limits)
     if as_json:
         output = JsonLines()

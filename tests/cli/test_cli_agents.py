@@ -76,6 +76,16 @@ def test_without_a_configuration_the_defaults_hold(files: Path, capsys: pytest.C
     assert (rows["main"]["maxSpawnDepth"], rows["main"]["maxChildrenPerAgent"]) == (5, 5)
 
 
+def test_a_depth_that_the_pool_cannot_hold_is_shown_as_it_will_be(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "c.json5").write_text("{ray: {pool: {max: 3}}}")
+    assert run(["agents", "list", "--app", "listed_app.py", "--config", "c.json5", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert [json.loads(line)["maxSpawnDepth"] for line in captured.out.splitlines()] == [2, 2, 2]
+    assert captured.err.startswith("note: maxSpawnDepth lowered from 5 to 2")
+
+
 def test_the_table_shows_who_has_no_code(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["agents", "list", "--config", "c.json5"]) == 0
     text = capsys.readouterr().out
