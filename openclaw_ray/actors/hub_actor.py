@@ -20,7 +20,7 @@ from openclaw_ray.actors.names import find_actor
 from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.wire import pack, unpack
 from openclaw_ray.core.protocol.hubstate import HubBatch, HubState
-from openclaw_ray.core.protocol.messages import Row
+from openclaw_ray.core.protocol.messages import Archive, Row
 from openclaw_ray.store.transcripts import Transcripts
 
 __all__ = ["HubActor"]
@@ -52,15 +52,27 @@ class HubActor:
             for watcher in self._watchers:
                 watcher.set()
         if batch.rows:
-            by_agent: dict[str, list[Row]] = {}
+            by_agent: dict[str, list[Row | Archive]] = {}
             for _, agent, row in batch.rows:
                 by_agent.setdefault(agent, []).append(pickle.loads(row))
             for agent, rows in by_agent.items():
-                self.transcripts.append(agent, rows)
+                self._write(agent, rows)
             self._acked = max(self._acked, batch.rows[-1][0])  # only now: an append may have failed
         for session_id, number in batch.begins:
             self.transcripts.begin(session_id, number)
         return self.incarnation, self._acked
+
+    def _write(self, agent: str, rows: list[Row | Archive]) -> None:
+        """Rows in their order; an `Archive` among them comes after those before it."""
+        waiting: list[Row] = []
+        for row in rows:
+            if isinstance(row, Archive):
+                self.transcripts.append(agent, waiting)
+                waiting = []
+                self.transcripts.archive(agent, row.session_id, at=row.at)
+            else:
+                waiting.append(row)
+        self.transcripts.append(agent, waiting)
 
     async def poll(
         self, client: str, incarnation: int, cursor: int, wait: float

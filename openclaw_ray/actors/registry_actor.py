@@ -308,6 +308,15 @@ class RegistryActor:
             return self.views.session(self.core, key)
 
     @ray.method(concurrency_group="query")
+    def delete(self, key: str, session_id: str, revision: int) -> str:
+        """Delete a session that was seen so; gives a word of `Deletion`.
+
+        Raises:
+            JournalFault: nothing was changed.
+        """
+        return self._change(lambda core: core.delete(key, session_id, revision)).value
+
+    @ray.method(concurrency_group="query")
     def ended(self, run_id: str) -> Completed | None:
         """The end of a run, heard of before or not; `None` while it goes on.
 

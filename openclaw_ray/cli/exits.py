@@ -8,6 +8,8 @@ import traceback
 
 import click
 
+from openclaw_ray.cli.next_step import next_step
+
 __all__ = [
     "BROKEN_PIPE",
     "FAILED",
@@ -110,3 +112,5 @@ def tell(error: BaseException) -> None:
         hint = "" if debug else " (OPENCLAW_RAY_DEBUG=1 shows where)"
         message = f"{type(error).__name__}: {error}{hint}"
     click.echo(f"error: {message}", file=sys.stderr)
+    if (step := next_step(error)) is not None:
+        click.echo(f"next: {step}", file=sys.stderr)

@@ -21,6 +21,8 @@ __all__ = ["TreeLines", "TreeView", "show_tree"]
 
 LINE_EVERY = 5.0
 """Seconds between two lines where there is no terminal."""
+MOST_LINES = 200
+"""Branches that have a line of their own when they end, where there is no terminal; then only counts are told."""
 MOST_ROWS = 24
 """Rows drawn at once; ended sessions make room for those at work."""
 
@@ -44,6 +46,7 @@ class TreeLines:
         self._stream = stream
         self._clock = clock
         self._told = clock()
+        self._lines = 0
         self._lock = threading.Lock()
 
     def follow(self, events: Iterator[Event]) -> None:
@@ -59,7 +62,10 @@ class TreeLines:
             had_ended = before is not None and before.ended
             self.tree.apply(event)
             branch = self.tree.branches.get(event.session_key or "")
-            line = describe(branch) if branch is not None and branch.ended and not had_ended else None
+            line = None
+            if branch is not None and branch.ended and not had_ended and self._lines < MOST_LINES:
+                self._lines += 1
+                line = describe(branch)
             if line is None and self._clock() - self._told >= LINE_EVERY:
                 counts = self.tree.counts()
                 line = f"{counts['done']} done, {counts['running']} running, {counts['queued']} queued"

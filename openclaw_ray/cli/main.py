@@ -9,10 +9,13 @@ from importlib import metadata
 import click
 
 from openclaw_ray.cli import exits
+from openclaw_ray.cli.agents import agents
 from openclaw_ray.cli.config_command import config
 from openclaw_ray.cli.demo import demo
+from openclaw_ray.cli.doctor import doctor
 from openclaw_ray.cli.map_command import map_command
 from openclaw_ray.cli.output import discard_output
+from openclaw_ray.cli.run_command import run_command
 from openclaw_ray.cli.runs import runs
 from openclaw_ray.cli.sessions import sessions
 
@@ -49,7 +52,7 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for _command in (config, demo, map_command, runs, sessions):
+for _command in (demo, run_command, map_command, agents, runs, sessions, config, doctor):
     cli.add_command(_command)
 
 

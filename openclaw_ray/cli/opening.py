@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from openclaw_ray.core.events import Event
     from openclaw_ray.core.results import Result, StopReport
 
-__all__ = ["LiveRuntime", "Place", "open_runtime", "place_options", "start_runtime"]
+__all__ = ["LiveRuntime", "Place", "config_source", "open_runtime", "place_options", "seconds", "start_runtime"]
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -44,6 +45,13 @@ class LiveRuntime(Protocol):
 
     def map(self, agent_id: str, items: Iterable[object]) -> list[Result[Any]]:
         """All results, in order."""
+
+    def ask(self, to: str, text: str, timeout: float | None = None) -> Result[Any]:
+        """Send a message to an agent and wait until the tree that it started has settled; raises if it did not go
+        well."""
+
+    def runs(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> list[dict[str, Any]]:
+        """Rows of runs, newest first."""
 
     def stop(self, key: str) -> StopReport:
         """Stop a session and all below it."""
@@ -136,7 +144,7 @@ def start_runtime(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         runtime: LiveRuntime = oc.Runtime.start(
-            config=_config_of(place, config),
+            config=config_source(place.config, config),
             agents=agents,
             name=place.name,
             state_dir=place.state,
@@ -146,6 +154,13 @@ def start_runtime(
         if warning.category is UserWarning:
             click.echo(f"note: {warning.message}", err=True)
     return runtime
+
+
+def seconds(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """The callback of an option that takes seconds, 0 for no limit."""
+    if value is not None and not (math.isfinite(value) and value >= 0):
+        raise click.BadParameter(f"{value} is not a number of seconds; 0 means no limit", ctx, param)
+    return value
 
 
 def _check_name(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
@@ -159,10 +174,15 @@ def _check_name(ctx: click.Context, param: click.Parameter, name: str | None) ->
     return name
 
 
-def _config_of(place: Place, config: dict[str, object] | None) -> dict[str, object] | Path | None:
-    """The command line's habit (DESIGN.md 7); `None` leaves ``OPENCLAW_CONFIG_PATH`` to the library."""
-    if place.config is not None:
-        return Path(place.config)
+def config_source(file: str | None, config: dict[str, object] | None = None) -> dict[str, object] | Path | None:
+    """The command line's habit (DESIGN.md 7); `None` leaves ``OPENCLAW_CONFIG_PATH`` to the library.
+
+    Args:
+        file: what ``--config`` says.
+        config: settings to use where it says nothing.
+    """
+    if file is not None:
+        return Path(file)
     if config is not None:
         return config
     usual = Path.home() / ".openclaw" / "openclaw.json"

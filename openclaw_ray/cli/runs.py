@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 import click
 
 from openclaw_ray.cli.exits import OK
-from openclaw_ray.cli.output import JsonLines, data_stream, printable
+from openclaw_ray.cli.output import JsonLines
+from openclaw_ray.cli.table import print_table
 from openclaw_ray.cli.view import open_view, view_options
 from openclaw_ray.core.lifecycle import RunState
 
@@ -44,30 +45,18 @@ def runs(as_json: bool, status: tuple[str, ...], limit: int | None, name: str | 
 
 
 def _print_table(rows: Iterable[Mapping[str, object]], source: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    out = data_stream()
-    console = Console(file=out, width=None if out.isatty() else 160, markup=False, highlight=False)
-    console.print(printable(source), style="bold", soft_wrap=True)
-    table = Table(box=None, pad_edge=False)
-    for column in ("state", "agent", "session", "run"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("ms", justify="right")
-    table.add_column("why", overflow="fold")
-    for row in rows:
-        table.add_row(*(printable(cell) for cell in _cells(row)))
-    console.print(table)
+    columns = ("state", "agent", "session", "run", "ms", "why")
+    print_table(columns, map(_cells, rows), title=source, right=("ms",))
 
 
-def _cells(row: Mapping[str, object]) -> list[str]:
+def _cells(row: Mapping[str, object]) -> tuple[object, ...]:
     error = row.get("error")
     why = error.get("message") if isinstance(error, Mapping) else row.get("waitingFor", row.get("pauseReason"))
-    values = (
+    return (
         row.get("state"),
         row.get("agentId"),
         row.get("sessionKey"),
         row.get("runId"),
         row.get("runtimeMs"),
+        why,
     )
-    return ["" if value is None else str(value) for value in (*values, why)]

@@ -83,10 +83,12 @@ class SessionTree:
             branch.total = branch.total if event.total is None else int(event.total)
 
     def counts(self) -> Counter[str]:
-        """Folded sessions of the whole tree: ``queued``, ``running``, ``done``, ``failed``."""
+        """Folded sessions of the whole tree: ``queued``, ``running``, ``done``, ``failed``; all, if none is folded."""
         whole: Counter[str] = Counter()
         for branch in self.branches.values():
             whole.update(queued=branch.queued, running=branch.running, done=branch.done, failed=branch.failed)
+            if not self.fold and branch.state is not None:
+                whole[_place(branch.state)] += 1
         return whole
 
     def walk(self) -> Iterator[tuple[int, Branch]]:
@@ -114,15 +116,7 @@ class SessionTree:
             return
         state = RunState(event.state)
         parent = event.requester_key
-        place = (
-            "queued"
-            if state in _WAITING
-            else "running"
-            if state in _AT_WORK
-            else "done"
-            if state is RunState.SUCCEEDED
-            else "failed"
-        )
+        place = _place(state)
         branch = self.branches.setdefault(parent, Branch(parent))
         before = self._open.pop(event.run_id, None)
         if before is not None:
@@ -130,3 +124,12 @@ class SessionTree:
         setattr(branch, place, getattr(branch, place) + 1)
         if not state.terminal:
             self._open[event.run_id] = (parent, place)
+
+
+def _place(state: RunState) -> str:
+    """Where a run in this state is counted."""
+    if state in _WAITING:
+        return "queued"
+    if state in _AT_WORK:
+        return "running"
+    return "done" if state is RunState.SUCCEEDED else "failed"

@@ -4,6 +4,8 @@
 2. A name is looked for in the Ray cluster at ``RAY_ADDRESS``, or in this machine's if the name has an owner
    now: a live runtime also tells what waits for what, and where things run.
 3. If it is not there, its state on this machine is read; without a name, that of the runtime written to last.
+
+What changes something needs a live one: `openclaw_ray.cli.live`.
 """
 
 from __future__ import annotations
@@ -42,8 +44,17 @@ class StateView(Protocol):
     def source(self) -> str:
         """See the class."""
 
-    def runs(self, states: Sequence[str] = ()) -> Iterator[Row]:
+    def runs(self, states: Sequence[str] = (), **filters: Any) -> Iterator[Row]:
         """Rows of runs (``runId``, ``sessionKey``, ``state``, …), newest first; of these states if any."""
+
+    def sessions(self, **filters: Any) -> Iterator[Row]:
+        """Rows of sessions (``key``, ``agentId``, ``status``, …), newest first."""
+
+    def session(self, key: str) -> Row | None:
+        """One session's row, or `None`."""
+
+    def history(self, key: str, limit: int, offset: int) -> list[dict[str, Any]]:
+        """A page of the session's transcript, newest last; ``offset`` counts from the newest."""
 
     def log(self, key: str) -> Iterator[bytes] | None:
         """What a session wrote, in pieces, nothing if there is no log here; `None` if there is no session."""
@@ -61,9 +72,28 @@ class DiskView:
         """Name and place."""
         return f"runtime {self._state_dir.name} ({self._state_dir})"
 
-    def runs(self, states: Sequence[str] = ()) -> Iterator[Row]:
+    def runs(self, states: Sequence[str] = (), **filters: Any) -> Iterator[Row]:
         """Page by page from the journal."""
-        return _pages(self._reading.runs, states)
+        return _pages(self._reading.runs, _with_states(filters, states))
+
+    def sessions(self, **filters: Any) -> Iterator[Row]:
+        """Page by page from the journal."""
+        return _pages(self._reading.sessions, filters)
+
+    def session(self, key: str) -> Row | None:
+        """From the journal."""
+        found: Row | None = self._reading.session(key)
+        return found
+
+    def history(self, key: str, limit: int, offset: int) -> list[dict[str, Any]]:
+        """From the transcript's file."""
+        from openclaw_ray.store.transcripts import Transcripts
+
+        session = self._reading.session(key)
+        if session is None:
+            return []
+        rows = Transcripts(self._state_dir).read(session["agentId"], session["sessionId"], limit=limit, offset=offset)
+        return [{"role": r.role, "text": r.text, "at": r.at, **(r.meta or {})} for r in rows]
 
     def log(self, key: str) -> Iterator[bytes] | None:
         """From the log's file."""
@@ -82,13 +112,22 @@ class DiskView:
             JournalError: there is none, or it cannot be read.
         """
         from openclaw_ray.actors.registry_views import event_of, run_row, session_row
+        from openclaw_ray.core.errors import JournalError
         from openclaw_ray.core.protocol.records import Run, Session, thaw
+        from openclaw_ray.store.places import JOURNAL
         from openclaw_ray.store.reading import Reading
+
+        def thawed(cls: type[Any], data: bytes) -> Any:
+            try:
+                return thaw(cls, data)
+            except (ValueError, TypeError, AttributeError, ImportError) as error:
+                why = f"a {cls.__name__.lower()} in it was written by another version of openclaw_ray ({error})"
+                raise JournalError(str(state_dir / JOURNAL), why) from error
 
         reading: Reading[Any, Any, Any] = Reading(
             state_dir,
-            run=lambda data: run_row(thaw(Run, data)),
-            session=lambda data: session_row(thaw(Session, data)),
+            run=lambda data: run_row(thawed(Run, data)),
+            session=lambda data: session_row(thawed(Session, data)),
             event=event_of,
         )
         with reading:
@@ -106,9 +145,28 @@ class LiveView:
         """Name and place."""
         return f"live runtime {self._runtime.name} ({self._runtime.state_dir})"
 
-    def runs(self, states: Sequence[str] = ()) -> Iterator[Row]:
+    @property
+    def runtime(self) -> Any:
+        """The connected `openclaw_ray.Runtime`."""
+        return self._runtime
+
+    def runs(self, states: Sequence[str] = (), **filters: Any) -> Iterator[Row]:
         """Page by page from the registry."""
-        return _pages(self._runtime.runs, states)
+        return _pages(self._runtime.runs, _with_states(filters, states))
+
+    def sessions(self, **filters: Any) -> Iterator[Row]:
+        """Page by page from the registry, without the root that this look itself has there."""
+        return (row for row in _pages(self._runtime.sessions, filters) if row["key"] != self._runtime.root_key)
+
+    def session(self, key: str) -> Row | None:
+        """From the registry."""
+        found: Row | None = self._runtime.session(key)
+        return found
+
+    def history(self, key: str, limit: int, offset: int) -> list[dict[str, Any]]:
+        """From the hub."""
+        rows: list[dict[str, Any]] = self._runtime.history(key, limit=limit, offset=offset)
+        return rows
 
     def log(self, key: str) -> Iterator[bytes] | None:
         """See `DiskView.log`."""
@@ -184,8 +242,11 @@ def _may_be_live(name: str) -> bool:
     return False
 
 
-def _pages(page: Callable[..., list[dict[str, Any]]], states: Sequence[str]) -> Iterator[Row]:
-    filters = {"state": list(states)} if states else {}
+def _with_states(filters: dict[str, Any], states: Sequence[str]) -> dict[str, Any]:
+    return {**filters, "state": list(states)} if states else filters
+
+
+def _pages(page: Callable[..., list[dict[str, Any]]], filters: dict[str, Any]) -> Iterator[Row]:
     offset = 0
     while rows := page(limit=_PAGE, offset=offset, **filters):
         yield from rows

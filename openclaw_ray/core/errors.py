@@ -37,6 +37,7 @@ from openclaw_ray.core.errors_runs import (
 )
 from openclaw_ray.core.errors_runtime import (
     CannotPlace,
+    DeleteRefused,
     JournalError,
     PickleRefused,
     PoolTooSmall,
@@ -63,6 +64,7 @@ __all__ = [
     "CannotPlace",
     "ConfigError",
     "ConfigFault",
+    "DeleteRefused",
     "DuplicateAgent",
     "InvalidItem",
     "JoinTimeout",

@@ -11,6 +11,7 @@ from openclaw_ray.core.results import Receipt
 
 __all__ = [
     "CannotPlace",
+    "DeleteRefused",
     "JournalError",
     "PickleRefused",
     "PoolTooSmall",
@@ -201,6 +202,28 @@ class RayClientUnsupported(OpenClawRayError):
             f"{self.address}: Ray Client is not supported; use `ray job submit`, "
             "or connect from a process on the cluster"
         )
+
+
+@dataclass(eq=False, repr=False)
+class DeleteRefused(OpenClawRayError):
+    """A session was not deleted (SPEC.md G3); nothing of it was changed but what a stop has stopped.
+
+    Attributes:
+        key: the session.
+        why: ``main``, ``root``, ``changed`` or ``busy``.
+    """
+
+    key: str
+    why: str
+
+    def __str__(self) -> str:
+        why = {
+            "main": "it is an agent's main session, which is never deleted; stop it, or reset it",
+            "root": "it is a client's root, which ends with its client",
+            "changed": "it has changed meanwhile; look at it and delete it again",
+            "busy": "something of it, or below it, has not ended; look at it, stop it and try again",
+        }.get(self.why, self.why)
+        return f"session {self.key} was not deleted: {why}"
 
 
 @dataclass(eq=False, repr=False)

@@ -45,6 +45,7 @@ def attach(*, start: bool = True) -> Guest:
         RayUnreachable: there is no Ray at the address, or it could not be started.
     """
     import ray
+    from ray.exceptions import RayError
 
     if ray.is_initialized():
         if _is_ray_client():
@@ -61,8 +62,8 @@ def attach(*, start: bool = True) -> Guest:
             logging_level=logging.ERROR,
             log_to_driver=True,
         )
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        raise RayUnreachable(address or "local", str(error)) from error
+    except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
+        raise RayUnreachable(address or "local", f"{error}{_token_hint()}") from error
     return Guest(True, _gcs_address(), None if address else RayReaper(_session_dir()))
 
 
@@ -75,6 +76,16 @@ def _probe(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_WITHIN).close()
     except OSError as error:
         raise RayUnreachable(address, str(error)) from error
+
+
+def _token_hint() -> str:
+    """With token authentication Ray tells of a token that is missing or wrong in several ways, some of them unclear."""
+    if os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
+        return ""
+    return (
+        " (RAY_AUTH_MODE=token: this process needs the cluster's token, in RAY_AUTH_TOKEN, "
+        "in the file RAY_AUTH_TOKEN_PATH, or in ~/.ray/auth_token)"
+    )
 
 
 def _is_ray_client() -> bool:

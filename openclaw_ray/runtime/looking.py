@@ -47,6 +47,11 @@ class RuntimeView:
         found: list[dict[str, Any]] = self._query("view", "sessions", filters, limit, offset)
         return found
 
+    def session(self, key: str) -> dict[str, Any] | None:
+        """One session as `sessions` shows it; `None` if there is none of that key."""
+        found: dict[str, Any] | None = self._query("session", normalise_key(key))
+        return found
+
     def history(self, key: str, limit: int = 100, offset: int = 0) -> list[dict[str, Any]]:
         """A page of a session's transcript, newest last: ``role``, ``text``, ``at``, and what else a row has.
 

@@ -369,6 +369,29 @@ class Runtime(RuntimeView):
         self._open()
         return self._client.requester.stop(run=run_id).result(timeout)
 
+    def delete(self, key: str, *, timeout: float | None = None) -> StopReport:
+        """Stop a session and everything below it, then delete it (SPEC.md G3): its transcript is renamed to
+        ``*.deleted.<timestamp>``, its entry leaves memory and is listed as archived. What its children did stays.
+
+        Args:
+            timeout: seconds for the stop.
+
+        Returns:
+            what the stop did.
+
+        Raises:
+            KeyError: there is no such session.
+            DeleteRefused: it is a main session or a client's root; something could not be stopped; or it changed
+                meanwhile. Nothing was deleted.
+            FutureTimeout: the stop was not complete within ``timeout`` seconds.
+        """
+        from openclaw_ray.runtime.deleting import delete_session
+
+        self._open()
+        if isinstance(self._client, TurnClient):
+            raise ProtocolRefused("delete", "deleting sessions is the operator's")
+        return delete_session(self._query, self.stop, normalise_key(key), timeout)
+
     # ------------------------------------------------------------------ closing
 
     def close(self, *, force: bool = False) -> None:

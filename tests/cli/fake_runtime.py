@@ -12,13 +12,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
 from types import SimpleNamespace
 from typing import Any
 
 import stand_ins
 
 from openclaw_ray.agents.info import agent_info
-from openclaw_ray.core.errors import UnknownAgent
+from openclaw_ray.core.errors import AskTimeout, UnknownAgent
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import ResultStatus
 from openclaw_ray.core.results import ErrorInfo, Result, StopReport
@@ -60,6 +61,8 @@ class FakeRuntime:
         self.closed: list[bool] = []
         self.calls: list[dict[str, Any]] = []
         self.ended: list[str] = []
+        self.stops: list[str] = []
+        self.rows: list[dict[str, Any]] = []
         self.started = 0
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._number = itertools.count(1)
@@ -105,8 +108,21 @@ class FakeRuntime:
     def map(self, agent_id: str, items: Iterable[object], width: int | None = None) -> list[Result[Any]]:
         return list(self.imap(agent_id, items, width=width))
 
+    def ask(self, to: str, text: str, timeout: float | None = None) -> Result[Any]:
+        self.calls.append({"ask": to, "text": text, "timeout": timeout})
+        key = f"agent:{to}:main"
+        asked = ThreadPoolExecutor(1).submit(self._run, to, text, ROOT, key)
+        try:
+            return asked.result(timeout).raise_for_status()
+        except FutureTimeout:
+            raise AskTimeout(key, self.rows[-1]["runId"], timeout or 0.0) from None
+
+    def runs(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> list[dict[str, Any]]:
+        assert list(filters) == ["root"]
+        return self.rows[::-1][offset : offset + limit]
+
     def stop(self, key: str) -> StopReport:
-        assert key == ROOT
+        self.stops.append(key)
         self.stopped.set()
         return StopReport(key, 0, 0, 0, 0)
 
@@ -131,15 +147,22 @@ class FakeRuntime:
     def emit(self, kind: str, **fields: Any) -> None:
         self._events.put(Event(seq=next(self._seq), at=time.time(), kind=kind, **fields))
 
-    def _run(self, agent_id: str, item: object, requester: str) -> Result[Any]:
+    def _run(self, agent_id: str, item: object, requester: str, key: str | None = None) -> Result[Any]:
         number = next(self._number)
-        key, run_id = f"agent:{agent_id}:subagent:{number}", f"run-{number}"
+        run_id = f"run-{number}"
+        key = key or f"agent:{agent_id}:subagent:{number}"
+        row: dict[str, Any] = {"runId": run_id, "sessionKey": key, "agentId": agent_id, "requesterKey": requester}
+        row["state"] = "running"
+        self.rows.append(row)
         self.started += 1
         ids = {"run_id": run_id, "session_key": key}
         about = {"agent_id": agent_id, "requester_key": requester, **ids}
         self.emit("run", state="running", **about)
         result = self._outcome(agent_id, FakeTurn(self, key, item), ids)
-        self.emit("run", state="succeeded" if result.ok else "failed", **about)
+        row["state"] = "succeeded" if result.ok else "failed"
+        if result.error is not None:
+            row["error"] = result.error.to_json()
+        self.emit("run", state=row["state"], **about)
         return result
 
     def _outcome(self, agent_id: str, turn: FakeTurn, ids: dict[str, str]) -> Result[Any]:

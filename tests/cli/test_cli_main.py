@@ -19,12 +19,32 @@ from openclaw_ray.cli import exits, opening
 from openclaw_ray.cli import runs as runs_module
 from openclaw_ray.cli import sessions as sessions_module
 from openclaw_ray.cli.main import run
-from openclaw_ray.core.errors import ConfigError, ConfigFault, RayUnreachable, RuntimeClosed, RuntimeInUse
+from openclaw_ray.core.errors import (
+    ConfigError,
+    ConfigFault,
+    RayUnreachable,
+    RuntimeClosed,
+    RuntimeInUse,
+    RuntimeNotFound,
+    StateDirError,
+    UnknownAgent,
+)
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["map", "--help"], ["demo", "--help"], ["config", "--help"], ["config", "check", "-h"], ["--version"]],
+    [
+        ["--help"],
+        ["--version"],
+        ["agents", "list", "--help"],
+        ["config", "--help"],
+        ["config", "check", "-h"],
+        ["demo", "--help"],
+        ["doctor", "--help"],
+        ["map", "--help"],
+        ["run", "--help"],
+        ["sessions", "list", "--help"],
+    ],
 )
 def test_help_loads_neither_ray_nor_rich_nor_the_runtime(arguments: list[str]) -> None:
     code = (
@@ -94,6 +114,28 @@ def test_an_error_is_one_readable_message_and_never_a_traceback(
     assert text in captured.err
     assert "Traceback" not in captured.err
     assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "step"),
+    [
+        (RayUnreachable("10.0.0.1:6379", "timed out"), "openclaw-ray doctor --address 10.0.0.1:6379"),
+        (RayUnreachable("local", "no room"), "openclaw-ray doctor"),
+        (RuntimeNotFound("x", ("r1", "r2")), "openclaw-ray sessions list --name r1"),
+        (RuntimeNotFound("x", ()), "openclaw-ray runs, which reads what is on disk here"),
+        (RuntimeInUse("main", 7, "host", 0.0), "openclaw-ray sessions list --name main"),
+        (UnknownAgent("x", ("y",)), "openclaw-ray agents list --app FILE"),
+        (StateDirError("/s", "full"), "openclaw-ray doctor"),
+        (KeyError("x"), None),
+    ],
+)
+def test_an_error_names_the_next_command_to_try(
+    error: Exception, step: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exits.tell(error)
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("next: ")]
+    assert len(lines) == (step is not None)
+    assert step is None or lines[0].startswith(f"next: {step}")
 
 
 def test_a_traceback_is_shown_if_it_is_asked_for(
@@ -177,6 +219,9 @@ class View:
             if not states or row["state"] in states:
                 yield row
 
+    def session(self, key: str) -> Mapping[str, object] | None:
+        return {"key": key} if key in ("k1", "k2") else None
+
     def log(self, key: str) -> Iterator[bytes] | None:
         return {"k1": iter([b"one\ntw", b"o\nthree\xff"]), "k2": iter(())}.get(key)
 
@@ -246,4 +291,5 @@ def test_logs_of_an_unknown_session_name_the_way_out(
     viewed: list[tuple[str | None, str | None]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["sessions", "logs", "k9"]) == 2
-    assert "no session 'k9' in runtime r (/state); `openclaw-ray runs` lists the keys" in capsys.readouterr().err
+    text = capsys.readouterr().err
+    assert "no session 'k9' in runtime r (/state); `openclaw-ray sessions list` lists the keys" in text

@@ -42,6 +42,7 @@ SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.JournalError: ("/x/registry.sqlite", "malformed"),
     errors.RayUnreachable: ("10.0.0.1:6379", "refused"),
     errors.RayClientUnsupported: ("ray://10.0.0.1:10001",),
+    errors.DeleteRefused: ("agent:main:main", "main"),
     errors.PickleRefused: ("Runtime", "it owns a thread"),
     errors.ProtocolRefused: ("step 7", "stale epoch"),
     errors.RunError: (FAILED,),

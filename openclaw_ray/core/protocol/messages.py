@@ -36,6 +36,7 @@ from openclaw_ray.core.protocol.effects import (
 from openclaw_ray.core.protocol.parts import (
     TEXT_LIMIT,
     VALUE_LIMIT,
+    Archive,
     CleanCheck,
     Outcome,
     Payload,
@@ -71,6 +72,7 @@ __all__ = [
     "VALUE_LIMIT",
     "Admit",
     "Answer",
+    "Archive",
     "Bound",
     "Bye",
     "Cancel",

@@ -12,6 +12,7 @@ from openclaw_ray.core.results import ErrorInfo
 __all__ = [
     "TEXT_LIMIT",
     "VALUE_LIMIT",
+    "Archive",
     "CleanCheck",
     "Outcome",
     "Payload",
@@ -100,3 +101,17 @@ class Row:
     at: float
     key: str | None = None
     meta: dict[str, Any] | None = None
+
+
+@compact
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """In line with transcript rows: rename the transcript after those of before (SPEC.md G3).
+
+    Attributes:
+        session_id: whose transcript.
+        at: wall-clock seconds, for the file's name.
+    """
+
+    session_id: str
+    at: float

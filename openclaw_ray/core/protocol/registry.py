@@ -21,6 +21,7 @@ from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
 from openclaw_ray.core.protocol.birth import Birth
 from openclaw_ray.core.protocol.clients import Clients
 from openclaw_ray.core.protocol.crew import Crew
+from openclaw_ray.core.protocol.deleting import Deleting, Deletion
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.hubstate import HubBatch
@@ -86,6 +87,7 @@ class Registry:
         self.stopping = Stopping(self.s, self.down, self.ending)
         self.crew = Crew(self.s, self.down, self.birth, self.ending)
         self.clients = Clients(self.s, self.down, self.stopping)
+        self.deleting = Deleting(self.s)
         self._idle_look = 0.0
         journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])
         restore(self.s, self.down)
@@ -281,6 +283,12 @@ class Registry:
             raise KeyError(bundle)
         _, code, paths = pickle.loads(data)
         return code, paths
+
+    def delete(self, key: str, session_id: str, revision: int) -> tuple[Deletion, tuple[Effect, ...]]:
+        """Delete a session that was seen as ``(session_id, revision)``, see `Deleting`."""
+        words: list[Deletion] = []
+        effects = self._entry(lambda: words.append(self.deleting.delete(key, session_id, revision)))
+        return words[0], effects
 
     def open_boot(self, boot: str) -> tuple[Effect, ...]:
         """The runtime's start ``boot``: close what an older one left un-ended; the same boot again is a restart."""

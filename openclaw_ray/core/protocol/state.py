@@ -22,7 +22,7 @@ from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
 from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.journal import Journal, Write
-from openclaw_ray.core.protocol.messages import DownMessage, Effect, Row
+from openclaw_ray.core.protocol.messages import Archive, DownMessage, Effect, Row
 from openclaw_ray.core.protocol.records import Actor, Client, Mark, Receiver, ReuseClass, Run, Session
 
 __all__ = ["AgentEntry", "State", "child_key"]
@@ -196,7 +196,7 @@ class State:
         self._writes.append(Write("events", event.seq, data))
         self._batch.events.append((event.seq, data))
 
-    def row(self, agent: str, row: Row) -> None:
+    def row(self, agent: str, row: Row | Archive) -> None:
         """Put a transcript row on its way to the hub; it stays in the journal until the hub has acknowledged it."""
         number = self.next_seq()
         data = pickle.dumps(row, protocol=5)
@@ -209,6 +209,10 @@ class State:
             session.agent,
             Row(session.session_id, session.number, -1, role, text, self.clock.wall(), key, meta),
         )
+
+    def archive(self, session: Session) -> None:
+        """Have the transcript renamed, after the rows that are on their way."""
+        self.row(session.agent, Archive(session.session_id, self.clock.wall()))
 
     def begin(self, session: Session) -> None:
         """Tell the hub of a new activation, so that rows of older ones are refused from then on (PROTOCOL.md 7.4)."""

@@ -1,0 +1,196 @@
+"""The rules of `doctor`: from facts to findings, each with its remedy. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from openclaw_ray.cli.doctor_facts import Facts
+
+__all__ = ["FILES_BASE", "FILES_PER_SESSION", "RAY_AT_LEAST", "RAY_BELOW", "Check", "Verdict", "check_all"]
+
+RAY_AT_LEAST = (2, 55)
+RAY_BELOW = (3,)
+FILES_PER_SESSION = 4
+"""Descriptors that the raylet has for each session process: 3 were counted with Ray 2.60; the registry has 1.5."""
+FILES_BASE = 256
+"""Descriptors of a raylet or GCS before the first session: some 70 were counted."""
+_BASE_BYTES = 200 << 20
+"""Registry, hub and pool together."""
+_STORE_SHARE = 0.3
+"""The part of memory that Ray's object store takes by default, in ``/dev/shm``."""
+_STORE_LEAST = 1 << 30
+_DISK_LEAST = 100 << 20
+_DISK_ENOUGH = 1 << 30
+_LEFT_MUCH = 1 << 30
+
+
+class Verdict(StrEnum):
+    """What a check found."""
+
+    OK = "ok"
+    """As it should be."""
+    WARN = "warn"
+    """It works, and may not at full size."""
+    FAIL = "fail"
+    """Commands will fail until it is mended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding.
+
+    Attributes:
+        name: what was looked at.
+        verdict: how it is.
+        detail: what was seen, with the figures.
+        remedy: what to do; empty if nothing.
+    """
+
+    name: str
+    verdict: Verdict
+    detail: str
+    remedy: str = ""
+
+    def to_json(self) -> dict[str, object]:
+        """JSON form."""
+        return {"check": self.name, "verdict": self.verdict.value, "detail": self.detail, "remedy": self.remedy or None}
+
+
+def check_all(facts: Facts) -> list[Check]:
+    """All findings, in the order in which they are best mended."""
+    return [
+        _ray(facts),
+        *_cluster(facts),
+        _config(facts),
+        *_pool(facts),
+        _shared_memory(facts),
+        _state_dir(facts),
+        _leftovers(facts),
+    ]
+
+
+def _ray(facts: Facts) -> Check:
+    wanted = f"ray>={'.'.join(map(str, RAY_AT_LEAST))},<{RAY_BELOW[0]}"
+    remedy = f"pip install '{wanted}'"
+    if not facts.ray:
+        return Check("ray", Verdict.FAIL, f"Ray does not import: {facts.ray_error}", remedy)
+    version = _numbers(facts.ray)
+    if not RAY_AT_LEAST <= version[:2] < RAY_BELOW:
+        return Check("ray", Verdict.FAIL, f"Ray {facts.ray} is outside of {wanted}", remedy)
+    return Check("ray", Verdict.OK, f"Ray {facts.ray} on Python {facts.python}")
+
+
+def _cluster(facts: Facts) -> Iterator[Check]:
+    if facts.auth_mode.lower() == "token" and not facts.has_token and facts.address:
+        detail = "RAY_AUTH_MODE=token, and there is no token here"
+        remedy = "set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, or put the cluster's token into ~/.ray/auth_token"
+        yield Check("token", Verdict.FAIL, detail, remedy)
+    cluster = facts.cluster
+    if cluster is None:
+        if not facts.address:
+            yield Check("cluster", Verdict.OK, "no address is set: commands start a Ray of their own")
+        return
+    where = f"Ray cluster at {facts.address}"
+    if cluster.python and (cluster.python, cluster.ray) != (facts.python, facts.ray):
+        theirs, ours = f"Python {cluster.python}, Ray {cluster.ray}", f"Python {facts.python}, Ray {facts.ray}"
+        remedy = f"use an environment with Python {cluster.python} and ray=={cluster.ray} here"
+        yield Check("cluster", Verdict.FAIL, f"{where} has {theirs}; here is {ours}", remedy)
+    elif cluster.error:
+        remedy = "check --address or RAY_ADDRESS (host:port of the head's GCS), and that `ray status` works there"
+        yield Check("cluster", Verdict.FAIL, cluster.error, remedy)
+    else:
+        size = f"{cluster.nodes} nodes, {cluster.cpus:g} CPUs"
+        yield Check("cluster", Verdict.OK, f"{where}: {size}, Python {cluster.python}, Ray {cluster.ray}")
+
+
+def _config(facts: Facts) -> Check:
+    if facts.config_error:
+        return Check("config", Verdict.FAIL, facts.config_error, f"mend {facts.config_source}")
+    more = f"; {facts.config_tolerated} keys in it are OpenClaw's and not ours" if facts.config_tolerated else ""
+    return Check("config", Verdict.OK, f"{facts.config_source}{more}")
+
+
+def _pool(facts: Facts) -> Iterator[Check]:
+    if facts.pool_max is None:
+        return
+    need = FILES_BASE + FILES_PER_SESSION * facts.pool_max
+    pool = f"ray.pool.max {facts.pool_max}"
+    if facts.open_files is None or facts.open_files >= need:
+        limit = "no limit" if facts.open_files is None else str(facts.open_files)
+        yield Check("open files", Verdict.OK, f"limit {limit}, {pool} needs about {need}")
+    else:
+        most = max(1, (facts.open_files - FILES_BASE) // FILES_PER_SESSION)
+        remedy = f"raise the hard limit (ulimit -Hn {need}), or set ray.pool.max to {most} or less"
+        detail = f"the hard limit is {facts.open_files}, and {pool} needs about {need}"
+        yield Check("open files", Verdict.FAIL if facts.open_files < FILES_BASE else Verdict.WARN, detail, remedy)
+    yield _memory(facts, facts.pool_max)
+
+
+def _memory(facts: Facts, pool_max: int) -> Check:
+    need = _BASE_BYTES + pool_max * facts.session_bytes
+    how = "measured here" if facts.session_measured else "as measured for an idle one"
+    detail = f"ray.pool.max {pool_max} × {_size(facts.session_bytes)} a session ({how}) needs {_size(need)}"
+    detail += f"; {_size(facts.memory_available)} of {_size(facts.memory_total)} are available"
+    if need <= facts.memory_available or not facts.pool_max_set:  # not set, it is what memory allows
+        return Check("memory", Verdict.OK, detail)
+    most = max(1, (facts.memory_available - _BASE_BYTES) // max(1, facts.session_bytes))
+    verdict = Verdict.FAIL if need > facts.memory_total else Verdict.WARN
+    return Check("memory", verdict, detail, f"set ray.pool.max to {most} or less, or free memory")
+
+
+def _shared_memory(facts: Facts) -> Check:
+    if facts.shm_free is None:
+        remedy = "mount it, or pass --shm-size to the container; Ray uses /tmp meanwhile, which is slower"
+        return Check("/dev/shm", Verdict.WARN, "there is none", remedy)
+    wanted = min(_STORE_LEAST, int(_STORE_SHARE * facts.memory_total))
+    detail = f"{_size(facts.shm_free)} free"
+    if facts.shm_free >= wanted:
+        return Check("/dev/shm", Verdict.OK, detail)
+    remedy = f"give the container --shm-size={wanted >> 20}m or more: Ray's object store lives"
+    return Check("/dev/shm", Verdict.WARN, f"only {detail}", f"{remedy} there, and falls back to /tmp, which is slower")
+
+
+def _state_dir(facts: Facts) -> Check:
+    remedy = "choose another place with --state or OPENCLAW_STATE_DIR"
+    if facts.state_error:
+        return Check("state dir", Verdict.FAIL, f"{facts.state_dir}: {facts.state_error}", remedy)
+    free = facts.state_free or 0
+    detail = f"{facts.state_dir}: {_size(free)} free"
+    if free < _DISK_LEAST:
+        return Check("state dir", Verdict.FAIL, detail, f"free some room, or {remedy}")
+    if free < _DISK_ENOUGH:
+        return Check("state dir", Verdict.WARN, detail, f"free some room, or {remedy}")
+    return Check("state dir", Verdict.OK, detail)
+
+
+def _leftovers(facts: Facts) -> Check:
+    left = facts.leftovers
+    if not left:
+        return Check("leftovers", Verdict.OK, "none of dead runtimes")
+    size = sum(each.size for each in left)
+    unended = [each for each in left if each.unended != 0]
+    detail = f"state of {len(left)} runtimes that nobody has open, {_size(size)}"
+    if not unended and size < _LEFT_MUCH:
+        return Check("leftovers", Verdict.OK, detail)
+    first = (unended or list(left))[0]
+    if unended:
+        detail += f"; {len(unended)} of them died with runs un-ended, or cannot be read"
+    remedy = f"look with `openclaw-ray runs --state {first.path}`; remove the folders that you do not need"
+    return Check("leftovers", Verdict.WARN, detail, remedy)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    numbers = []
+    for part in version.split("."):
+        if not part.isdigit():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
+
+
+def _size(size: int) -> str:
+    if size < 10 << 30:
+        return f"{size >> 20:,} MB"
+    return f"{size / (1 << 30):,.1f} GB"

@@ -1,0 +1,86 @@
+"""``openclaw-ray sessions stop`` and ``sessions delete``: what changes a session of a live runtime."""
+
+from __future__ import annotations
+
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import TYPE_CHECKING
+
+import click
+
+from openclaw_ray.cli.exits import FAILED, OK, CommandError
+from openclaw_ray.cli.live import known_session, live_option, open_live
+from openclaw_ray.cli.opening import seconds
+from openclaw_ray.cli.output import JsonLines, data_stream
+from openclaw_ray.cli.table import print_table
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.results import StopReport
+
+__all__ = ["delete", "stop"]
+
+_STOP_WITHIN = 60.0
+
+
+@click.command("stop", short_help="Stop a session and everything below it.")
+@click.argument("key")
+@click.option(
+    "--timeout",
+    metavar="S",
+    type=float,
+    callback=seconds,
+    default=_STOP_WITHIN,
+    show_default=True,
+    help="Seconds to wait for the end of all; 0: no limit. The stop itself stays in force.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")
+@live_option
+def stop(key: str, timeout: float | None, as_json: bool, name: str | None) -> int:
+    """Stop the session KEY of a live runtime and everything below it, and print the report.
+
+    Runs that are asked to stop get `ray.stopGraceSeconds`; then their processes are ended. Transcripts stay.
+
+    \b
+    Exit status: 0 all of it is stopped, 1 some could not be confirmed, 2 no such session or runtime.
+    """
+    with open_live(name) as view:
+        known = str(known_session(view, key)["key"])
+        try:
+            report: StopReport = view.runtime.stop(known, timeout=timeout or None)
+        except FutureTimeout:
+            what = f"the stop of {known} is in force, and not complete after {timeout:g} s"
+            raise CommandError(f"{what}; `openclaw-ray sessions list` shows what is left", FAILED) from None
+        if as_json:
+            JsonLines().write(report.to_json())
+        else:
+            counts = f"{report.stopped} stopped ({report.forced} by force), {report.finished} had finished"
+            rows = ((row.outcome, row.session_key, row.run_id) for row in report.rows)
+            title = f"{report.key}: {counts}, {report.failed} failed to stop"
+            print_table(("outcome", "session", "run"), rows, title=title)
+    return OK if report.failed == 0 else FAILED
+
+
+@click.command("delete", short_help="Stop a session, then delete it.")
+@click.argument("key")
+@click.option("--json", "as_json", is_flag=True, help="What was done as one JSON object.")
+@live_option
+def delete(key: str, as_json: bool, name: str | None) -> int:
+    """Stop the session KEY of a live runtime and everything below it, then delete it.
+
+    Its transcript is renamed to *.deleted.<timestamp> in its folder, and the session is listed as archived. What
+    its children did stays. A main session and a client's root are not deleted.
+
+    \b
+    Exit status: 0 deleted, 1 not deleted, 2 no such session or runtime.
+    """
+    with open_live(name) as view:
+        row = known_session(view, key)
+        try:
+            report: StopReport = view.runtime.delete(row["key"], timeout=_STOP_WITHIN)
+        except FutureTimeout:
+            what = f"the stop of {row['key']} is not complete after {_STOP_WITHIN:g} s, nothing was deleted"
+            raise CommandError(f"{what}; `openclaw-ray sessions list` shows what is left", FAILED) from None
+        if as_json:
+            JsonLines().write({"key": row["key"], "sessionId": row["sessionId"], "stop": report.to_json()})
+        else:
+            click.echo(f"deleted {row['key']} ({report.stopped} runs were stopped)", file=data_stream())
+    return OK
