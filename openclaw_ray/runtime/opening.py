@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from openclaw_ray.runtime.cluster import Guest
     from openclaw_ray.runtime.starting import Engine
 
-__all__ = ["Opened", "join", "start"]
+__all__ = ["Opened", "default_agent", "join", "start"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _joined(name: str, config: Config, guest: Guest, on_lost: str) -> Opened:
 def _client(runtime: str, config: Config, ids: list[str], limits: RuntimeLimits) -> Client:
     return Client(
         runtime,
-        _default_agent(config, ids),
+        default_agent(config, ids),
         lease=limits.client_lease_seconds,
         timeout=limits.registry_timeout_seconds,
     )
@@ -137,7 +137,7 @@ def _who(name: str) -> tuple[int, str, float]:
     return (owner.pid, owner.host, owner.since) if owner else (info["pid"], socket.gethostname(), time.time())
 
 
-def _default_agent(config: Config, ids: list[str]) -> str:
+def default_agent(config: Config, ids: list[str]) -> str:
     """The marked one, else ``main``, else the only one (DESIGN.md 7)."""
     if config.named_agents:
         return config.default_agent
