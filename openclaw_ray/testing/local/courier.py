@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.actors.courier_thread import CourierThread, Listener
 from openclaw_ray.actors.requester import Requester
-from openclaw_ray.core.protocol.messages import Answer, Completed, Payload, Step
+from openclaw_ray.core.protocol.messages import Answer, Completed, Payload, Start, Step
 from openclaw_ray.core.results import Completion
 from openclaw_ray.testing.local.memory import ProcessMemory
 
@@ -47,12 +47,11 @@ class LocalCourier(CourierThread):
 
     def _taken(self, answer: Answer) -> Answer:
         """All that is particular in an answer is dealt with here: a start that rides in it goes the way of others."""
-        if "start" not in {field.name for field in fields(answer)}:
-            return answer
-        start = getattr(answer, "start")  # noqa: B009 - not every version has it
+        start = getattr(answer, "start", None)  # not every version has it
         if start is None:
             return answer
-        self.registry.perform((start,))
+        epoch, spec = (start.epoch, start.spec) if hasattr(start, "spec") else start
+        self.registry.perform((Start(self.core.client, epoch, spec),))
         changes: dict[str, Any] = {"start": None}
         return replace(answer, **changes)
 

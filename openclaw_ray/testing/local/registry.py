@@ -77,6 +77,7 @@ class LocalRegistry:
         self._closed = False
         self._wake = threading.Event()
         self._planned = 0.0
+        self._ticking = False
         self._longest = 1.0 if clock is None else _LOOK_EVERY
         watch: Callable[[Callable[[], None]], Callable[[], None]] | None = getattr(clock, "watch", None)
         self.stands_still = watch is not None
@@ -98,8 +99,13 @@ class LocalRegistry:
 
     def tick(self) -> None:
         """What time does."""
-        if not self._closed:
+        if self._closed:
+            return
+        self._ticking = True
+        try:
             self.enter(lambda core: core.tick())
+        finally:
+            self._ticking = False
 
     def register(self, entries: list[AgentEntry], bundle: Bundle) -> None:
         """Agents that the runtime knows from now on."""
@@ -111,14 +117,16 @@ class LocalRegistry:
             batch = self.core.take_batch()
             if batch is not None:
                 self._keep(batch)
-            due = self.core.next_due()
+            now, due = self.core.s.clock.mono(), self.core.next_due()
             if due < self._planned:
                 self._wake.set()
-        self.perform(effects)
+        self.perform(effects, now)
         client = self.client
         if batch is not None and client is not None:
             for receiver, numbered in batch.messages.items():
                 client.courier.arrived(receiver, self.core.s.incarnation, numbered)
+        if self.stands_still and due <= now and not self._ticking:
+            self.tick()  # it had moved before this was known, and nobody may move it again
         return out
 
     def _keep(self, batch: HubBatch) -> None:
@@ -133,8 +141,10 @@ class LocalRegistry:
 
     # ------------------------------------------------------------------ effects
 
-    def perform(self, effects: tuple[Effect, ...]) -> None:
-        """Do what the core wants done (1)."""
+    def perform(self, effects: tuple[Effect, ...], now: float | None = None) -> None:
+        """Do what the core wants done (1), as decided at ``now`` of its clock."""
+        if now is None:
+            now = self.core.s.clock.mono()
         for effect in effects:
             if isinstance(effect, Grow):
                 self._grow(effect)
@@ -144,7 +154,7 @@ class LocalRegistry:
                 continue
             match effect:
                 case Start():
-                    session.start(effect.epoch, effect.spec)
+                    session.start(effect.epoch, effect.spec, now)
                 case Notify():
                     session.courier.arrived(effect.activation, effect.incarnation, effect.messages)
                 case Stop():

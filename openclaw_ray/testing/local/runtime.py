@@ -67,7 +67,7 @@ class LocalRuntime(Runtime):
         clock = FakeClock()
         with LocalRuntime(agents=[slow], clock=clock) as rt:
             receipt = rt.spawn("go", "slow", run_timeout_seconds=60)
-            eventually(lambda: rt.runs(state="running"))
+            eventually(lambda: rt.runs(session=receipt.session_key, state="running"))
             clock.advance(60)
             assert rt.result(receipt).status == "timeout"
 

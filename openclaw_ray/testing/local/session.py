@@ -56,7 +56,7 @@ class LocalSession:
         self._lock = threading.Lock()
         self._early: dict[str, list[DownMessage]] = {}
         self._bundles: dict[str, LoadedBundle] = {}
-        self._starts: queue.SimpleQueue[tuple[int, Spec] | None] = queue.SimpleQueue()
+        self._starts: queue.SimpleQueue[tuple[int, Spec, float] | None] = queue.SimpleQueue()
         self._over = False
         self._thread = threading.Thread(target=self._turns, name=f"openclaw-{actor_id}", daemon=True)
 
@@ -68,9 +68,9 @@ class LocalSession:
 
     # ------------------------------------------------------------------ turns
 
-    def start(self, epoch: int, spec: Spec) -> None:
-        """Run a turn, after the one that runs."""
-        self._starts.put((epoch, spec))
+    def start(self, epoch: int, spec: Spec, granted: float) -> None:
+        """Run a turn, after the one that runs; it was granted at that moment of the registry's clock."""
+        self._starts.put((epoch, spec, granted))
 
     def _turns(self) -> None:
         with standing_in(self.memory):
@@ -78,11 +78,11 @@ class LocalSession:
                 self._one(*start)
         self.runner.loop.close()
 
-    def _one(self, epoch: int, spec: Spec) -> None:
+    def _one(self, epoch: int, spec: Spec, granted: float) -> None:
         with self._lock:
             answer = self.activation.start(epoch, spec)
             if answer is StartAnswer.RUN:
-                turn = self.turn = LocalTurn(self, spec)
+                turn = self.turn = LocalTurn(self, spec, granted)
                 early, self._early = self._early.pop(spec.activation, []), {}
         if answer is StartAnswer.REPEAT:
             return

@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalTurn"]
 
-_ANSWER_WITHIN = 5.0
-
 
 class LocalTurn(SessionTurn):
     """One activation's turn."""
 
-    def __init__(self, session: LocalSession, spec: Spec) -> None:
+    def __init__(self, session: LocalSession, spec: Spec, granted: float) -> None:
         super().__init__(cast("SessionActor", session), spec)
         self.local = session
+        self._granted = granted
         self.requester = LocalRequester(
             session.courier, spec.session_key, spec.activation, spec.activation, spec.agent_id
         )
@@ -35,19 +34,15 @@ class LocalTurn(SessionTurn):
     def run_here(self) -> None:
         """From start to outbox."""
         began = time.monotonic()
-        if self.local.registry.stands_still:
-            # its time begins before the agent can be seen to run: who moves the clock then, moves it for this run
-            self._started(began)
-            self.courier.drain(_ANSWER_WITHIN)
-        else:
-            self.courier.alarm("started", STARTED_AFTER, lambda: self._started(began))
+        self.courier.alarm("started", STARTED_AFTER, lambda: self._started(began))
         ended = _whole(self._program(began))
         # in this order: while the loop is tidied, the turn is still the one that runs
         clean = CleanCheck(tuple(self.local.runner.loop.tidy()))
         self._settle(ended, clean)
 
     def _started(self, began: float) -> None:
-        elapsed = 0.0 if self.local.registry.stands_still else time.monotonic() - began
+        # by the registry's clock, as it may be moved as soon as the run can be seen to run
+        elapsed = self.local.registry.core.s.clock.mono() - self._granted
         self.courier.post(Started(self.spec.run, self.spec.activation, elapsed))
 
     def _load(self) -> tuple[Any, Any]:
