@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import openclaw_ray as oc
+from openclaw_ray.testing.eventually import eventually
 
 __all__ = ["ALL", "SCENARIOS"]
 
@@ -204,24 +205,24 @@ def _counted(rt: oc.Runtime) -> Any:
     return [str(rt.ask("same_counter", "count").text).replace(str(before + more), f"+{more}") for more in (1, 2)]
 
 
+def _running_below(rt: oc.Runtime, receipt: oc.Receipt, count: int) -> list[dict[str, Any]]:
+    """Wait for so many running children."""
+    eventually(lambda: len(rt.runs(requester=receipt.session_key, state="running")) == count)
+    return rt.runs(requester=receipt.session_key, state="running")
+
+
 def _refused(rt: oc.Runtime) -> Any:
     receipt = rt.spawn("go", "same_many")
     # a plain function that returns without join: its run goes on until its children have ended
-    report = None
-    while report is None:
-        children = [row for row in rt.runs(requester=receipt.session_key) if row["state"] == "running"]
-        paused = [row for row in rt.runs(session=receipt.session_key) if row["state"] == "paused"]
-        if len(children) == 5 and paused:
-            report = rt.stop_run(children[0]["runId"])
-            for row in children[1:]:
-                rt.stop_run(row["runId"])
+    eventually(lambda: rt.runs(session=receipt.session_key, state="paused") != [])
+    for row in _running_below(rt, receipt, 5):
+        rt.stop_run(row["runId"])
     return rt.result(receipt, timeout=30).value
 
 
 def _stopped(rt: oc.Runtime) -> Any:
     receipt = rt.spawn("go", "same_many")
-    while len([row for row in rt.runs(requester=receipt.session_key) if row["state"] == "running"]) < 5:
-        pass
+    _running_below(rt, receipt, 5)
     report = rt.stop(receipt.session_key)
     states = {row["state"] for row in rt.runs(requester=receipt.session_key)}
     return [report.stopped, report.forced, report.failed, states, rt.result(receipt).status.value]

@@ -9,12 +9,14 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import openclaw_ray as oc
+from openclaw_ray.core.protocol.messages import Answer, Spec, Start
 from openclaw_ray.testing import FakeClock, LocalRuntime, assert_at_rest, eventually
 
 ANYBODY = {"agents": {"defaults": {"subagents": {"allowAgents": ["*"]}}}}
@@ -140,6 +142,16 @@ def test_a_closed_runtime_is_not_told_of_a_moved_clock() -> None:
     clock.advance(1000)
     with pytest.raises(oc.RuntimeClosed):
         rt.stats()
+
+
+def test_a_clock_tells_those_who_watch_it_until_they_leave() -> None:
+    clock = FakeClock()
+    seen: list[float] = []
+    leave = clock.watch(lambda: seen.append(clock.mono()))
+    clock.advance(2)
+    leave()
+    clock.advance(3)
+    assert seen == [2]
 
 
 # ---------------------------------------------------------------------- stopping
@@ -290,6 +302,33 @@ def test_agents_can_be_added() -> None:
             rt.register([other])
 
 
+def test_large_inputs_and_values_come_whole() -> None:
+    @oc.agent
+    def doubles(turn: oc.SyncTurn) -> bytes:
+        data: bytes = turn.input
+        return data * 2
+
+    @oc.agent
+    def hands_on(turn: oc.SyncTurn) -> bytes:
+        turn.spawn(agent_id="doubles", input=bytes(100_000))
+        value: bytes = turn.join()[0].result.value
+        return value
+
+    with LocalRuntime(agents=[doubles, hands_on], config=ANYBODY) as rt:
+        assert [result.value for result in rt.map("doubles", [bytes(200_000)])] == [bytes(400_000)]
+        assert rt.ask("hands_on", "go").value == bytes(200_000)
+
+
+def test_transcripts_are_given_page_by_page() -> None:
+    with runtime() as rt:
+        for word in ("a", "b", "c"):
+            rt.ask("echo", word)
+        said = [row["text"] for row in rt.history("agent:echo:main")]
+        assert said == ["a", "echo: a", "b", "echo: b", "c", "echo: c"]
+        assert [row["text"] for row in rt.history("agent:echo:main", limit=2, offset=1)] == ["echo: b", "c"]
+        assert rt.stats().sessions_started == 3
+
+
 # ---------------------------------------------------------------------- what would break on a cluster
 
 
@@ -359,3 +398,23 @@ def test_it_is_made_by_its_constructor_and_stays_where_it_is() -> None:
             pickle.dumps(rt)
         with pytest.raises(NotImplementedError):
             _ = rt.state_dir
+
+
+# ---------------------------------------------------------------------- answers
+
+
+def test_a_start_that_rides_in_an_answer_is_done_and_taken_out_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclass(frozen=True)
+    class WithStart(Answer):
+        start: Any = None
+
+    with LocalRuntime(agents=[echo]) as rt:
+        rt.ask("echo", "there is a session process now")
+        [session] = rt._local.sessions.values()
+        started: list[Any] = []
+        monkeypatch.setattr(session, "start", lambda epoch, spec, granted: started.append((epoch, spec)))
+        spec = Spec("run", "unknown.1", 1, "agent:echo:main", "unknown", "echo", "none", "task", 1, "go")
+        answer = session.courier._taken(WithStart(1, 1, start=Start(session.actor_id, 7, spec)))
+        assert answer == WithStart(1, 1)
+        assert started == [(7, spec)]
+        assert session.courier._taken(Answer(1, 1)) == Answer(1, 1)

@@ -77,7 +77,6 @@ class LocalRegistry:
         self._closed = False
         self._wake = threading.Event()
         self._planned = 0.0
-        self._ticking = False
         self._longest = 1.0 if clock is None else _LOOK_EVERY
         watch: Callable[[Callable[[], None]], Callable[[], None]] | None = getattr(clock, "watch", None)
         self.stands_still = watch is not None
@@ -99,19 +98,14 @@ class LocalRegistry:
 
     def tick(self) -> None:
         """What time does."""
-        if self._closed:
-            return
-        self._ticking = True
-        try:
-            self.enter(lambda core: core.tick())
-        finally:
-            self._ticking = False
+        if not self._closed:
+            self._change(lambda core: (None, core.tick()), ticks=True)
 
     def register(self, entries: list[AgentEntry], bundle: Bundle) -> None:
         """Agents that the runtime knows from now on."""
         self.enter(lambda core: core.register(entries, bundle.id, bundle.data, bundle.paths))
 
-    def _change(self, change: Callable[[Registry], tuple[T, tuple[Effect, ...]]]) -> T:
+    def _change(self, change: Callable[[Registry], tuple[T, tuple[Effect, ...]]], *, ticks: bool = False) -> T:
         with self.lock:
             out, effects = change(self.core)
             batch = self.core.take_batch()
@@ -125,8 +119,8 @@ class LocalRegistry:
         if batch is not None and client is not None:
             for receiver, numbered in batch.messages.items():
                 client.courier.arrived(receiver, self.core.s.incarnation, numbered)
-        if self.stands_still and due <= now and not self._ticking:
-            self.tick()  # it had moved before this was known, and nobody may move it again
+        if self.stands_still and due <= now and not ticks:
+            self.tick()  # the clock had moved before this was known, and nobody may move it again
         return out
 
     def _keep(self, batch: HubBatch) -> None:
@@ -192,7 +186,7 @@ class LocalRegistry:
         with self.lock:
             if self.sessions.pop(session.actor_id, None) is None:
                 return
-            self.left.append(session)
+            self.left = [*(each for each in self.left if each.alive), session]
         self.enter(lambda core: core.died(session.actor_id, why))
 
     # ------------------------------------------------------------------ questions

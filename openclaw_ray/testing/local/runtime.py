@@ -76,12 +76,13 @@ class LocalRuntime(Runtime):
     * It cannot be killed. A turn that is *deaf* (it neither asks ``turn.check`` nor waits by the turn) is let go of
       after its grace, as one whose process is killed would be: its run ends ``cancelled`` or ``timed_out``, and
       nothing that it does counts. But its thread goes on: `StopReport` counts it as ``failed``, not as ``forced``,
-      `still_running` names it, and `close` warns.
+      `still_running` names it, and `close` warns. With a `FakeClock` its grace is over when the clock was moved; until
+      then `stop` waits.
     * It shares the process: environment, working directory, imported modules, descriptors 1 and 2. There is no clean
       check but that of its event loop, and tools' processes of a stopped turn are not ended.
     * Values over 64 KB are not taken from a process and never lost with one; arrays in them are writable.
 
-    Nothing is written to disk, and `connect` finds none of these.
+    Nothing is written to disk, and ``Runtime.connect`` finds none of these, in a turn neither.
 
     Args:
         agents: as for `Runtime.start`.

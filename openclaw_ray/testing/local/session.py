@@ -40,6 +40,26 @@ class _Method:
         self.remote = call
 
 
+class _Code:
+    """Agents' code, as one stand-in process has it."""
+
+    def __init__(self, registry: LocalRegistry) -> None:
+        self._registry = registry
+        self._bundles: dict[str, LoadedBundle] = {}
+
+    def agent(self, bundle: str, agent_id: str) -> Any:
+        """The agent, new.
+
+        Raises:
+            AgentImportError: its code does not load.
+        """
+        loaded = self._bundles.get(bundle)
+        if loaded is None:
+            # without the bundle's paths: this process has them already, or the agents could not have been imported
+            loaded = self._bundles[bundle] = load_bundle(self._registry.bundle(bundle)[0], ())
+        return loaded.agent(agent_id)
+
+
 class LocalSession:
     """One session actor of a local runtime."""
 
@@ -47,7 +67,7 @@ class LocalSession:
         self.registry = registry
         self.actor_id = actor_id
         self.memory = ProcessMemory()
-        self.code = self
+        self.code = _Code(registry)
         self.runner = TurnRunner()
         self.activation = Activation(actor_id)
         self.turn: LocalTurn | None = None
@@ -55,7 +75,6 @@ class LocalSession:
         self.courier = LocalCourier(actor_id, registry, self, self.memory)
         self._lock = threading.Lock()
         self._early: dict[str, list[DownMessage]] = {}
-        self._bundles: dict[str, LoadedBundle] = {}
         self._starts: queue.SimpleQueue[tuple[int, Spec, float] | None] = queue.SimpleQueue()
         self._over = False
         self._thread = threading.Thread(target=self._turns, name=f"openclaw-{actor_id}", daemon=True)
@@ -98,17 +117,10 @@ class LocalSession:
         """Whether its thread is inside a turn."""
         return self.turn is not None
 
-    def agent(self, bundle: str, agent_id: str) -> Any:
-        """The agent, new.
-
-        Raises:
-            AgentImportError: its code does not load.
-        """
-        loaded = self._bundles.get(bundle)
-        if loaded is None:
-            # without the bundle's paths: this process has them already, or the agents could not have been imported
-            loaded = self._bundles[bundle] = load_bundle(self.registry.bundle(bundle)[0], ())
-        return loaded.agent(agent_id)
+    @property
+    def alive(self) -> bool:
+        """Whether its thread has not ended."""
+        return self._thread.is_alive()
 
     # ------------------------------------------------------------------ control
 
