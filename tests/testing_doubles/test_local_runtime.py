@@ -329,6 +329,22 @@ def test_transcripts_are_given_page_by_page() -> None:
         assert rt.stats().sessions_started == 3
 
 
+def test_what_it_cannot_answer_is_said() -> None:
+    with LocalRuntime(agents=[echo]) as rt, pytest.raises(NotImplementedError, match="does not answer 'tomorrow'"):
+        rt._query("tomorrow")
+
+
+def test_a_fault_of_the_core_reaches_those_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(step: Any) -> Any:
+        raise ZeroDivisionError("in the core")
+
+    with LocalRuntime(agents=[echo]) as rt:
+        assert rt.ask("echo", "x").ok
+        monkeypatch.setattr(rt._local, "step", broken)
+        with pytest.raises(ZeroDivisionError):
+            rt.ask("echo", "y")
+
+
 # ---------------------------------------------------------------------- what would break on a cluster
 
 

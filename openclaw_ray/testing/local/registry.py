@@ -126,8 +126,9 @@ class LocalRegistry:
     def _keep(self, batch: HubBatch) -> None:
         """Rows and events (2)."""
         for number, _, packed in batch.rows:
-            row: Row = pickle.loads(packed)
-            self._rows.setdefault(row.session_id, []).append(row)
+            row: Any = pickle.loads(packed)
+            if isinstance(row, Row):  # whatever else may be in line with rows is about files: there are none
+                self._rows.setdefault(row.session_id, []).append(row)
             self.core.s.journal.delete_upto("rows", number)
         if batch.events:
             self._events += [pickle.loads(event) for _, event in batch.events]

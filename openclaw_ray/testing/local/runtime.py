@@ -109,6 +109,7 @@ class LocalRuntime(Runtime):
         # not `Runtime`'s own: it is for what `start` and `connect` have opened
         super(Runtime, self).__init__(f"local-{uuid.uuid4().hex[:8]}", limits)
         self._config = settings
+        self._engine = None
         self._memory = ProcessMemory()
         self._width = max(1, min(2 * cpus, pool_max))
         known = list(agents)
@@ -238,7 +239,10 @@ class LocalRuntime(Runtime):
 
     def _query(self, method: str, *args: Any) -> Any:
         self._open()
-        return getattr(self._local, method)(*args)
+        answer = getattr(self._local, method, None)
+        if answer is None:
+            raise NotImplementedError(f"a LocalRuntime does not answer {method!r}; test this on a real runtime")
+        return answer(*args)
 
     def _find_leaks(self) -> list[str]:
         """What is left over; see `openclaw_ray.testing.leaks.find_leaks`."""
