@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 import openclaw_ray as oc
-from openclaw_ray.core.protocol.messages import Answer, Spec, Start
+from openclaw_ray.core.protocol.messages import Answer, Spec, Start, Step
 from openclaw_ray.testing import FakeClock, LocalRuntime, assert_at_rest, eventually
+from openclaw_ray.testing.leaks import unheard_runs
 
 ANYBODY = {"agents": {"defaults": {"subagents": {"allowAgents": ["*"]}}}}
 
@@ -319,6 +320,19 @@ def test_large_inputs_and_values_come_whole() -> None:
         assert rt.ask("hands_on", "go").value == bytes(200_000)
 
 
+def test_an_end_that_nobody_asked_for_is_found_if_looked_for() -> None:
+    with runtime() as rt:
+        receipt = rt.spawn("go", "echo")
+        eventually(lambda: rt.runs(session=receipt.session_key, state="succeeded") != [])
+        assert_at_rest(rt)
+        assert unheard_runs(rt) == [receipt.run_id]
+        assert_at_rest(rt, unheard=[receipt.run_id])
+        with pytest.raises(AssertionError, match=f"run {receipt.run_id} of .*: ended, and its requester"):
+            assert_at_rest(rt, timeout=0, unheard=[])
+        assert rt.result(receipt).ok
+        assert_at_rest(rt, unheard=[])
+
+
 def test_transcripts_are_given_page_by_page() -> None:
     with runtime() as rt:
         for word in ("a", "b", "c"):
@@ -335,11 +349,15 @@ def test_what_it_cannot_answer_is_said() -> None:
 
 
 def test_a_fault_of_the_core_reaches_those_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(step: Any) -> Any:
-        raise ZeroDivisionError("in the core")
-
     with LocalRuntime(agents=[echo]) as rt:
         assert rt.ask("echo", "x").ok
+        whole = rt._local.step
+
+        def broken(step: Step) -> Answer:
+            if step.admits:
+                raise ZeroDivisionError("in the core")
+            return whole(step)
+
         monkeypatch.setattr(rt._local, "step", broken)
         with pytest.raises(ZeroDivisionError):
             rt.ask("echo", "y")
