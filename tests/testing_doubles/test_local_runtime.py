@@ -9,14 +9,13 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import openclaw_ray as oc
-from openclaw_ray.core.protocol.messages import Answer, Spec, Start, Step
+from openclaw_ray.core.protocol.messages import Answer, Step
 from openclaw_ray.testing import FakeClock, LocalRuntime, assert_at_rest, eventually
 from openclaw_ray.testing.leaks import unheard_runs
 
@@ -432,23 +431,3 @@ def test_it_is_made_by_its_constructor_and_stays_where_it_is() -> None:
             pickle.dumps(rt)
         with pytest.raises(NotImplementedError):
             _ = rt.state_dir
-
-
-# ---------------------------------------------------------------------- answers
-
-
-def test_a_start_that_rides_in_an_answer_is_done_and_taken_out_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    @dataclass(frozen=True)
-    class WithStart(Answer):
-        start: Any = None
-
-    with LocalRuntime(agents=[echo]) as rt:
-        rt.ask("echo", "there is a session process now")
-        [session] = rt._local.sessions.values()
-        started: list[Any] = []
-        monkeypatch.setattr(session, "start", lambda epoch, spec, granted: started.append((epoch, spec)))
-        spec = Spec("run", "unknown.1", 1, "agent:echo:main", "unknown", "echo", "none", "task", 1, "go")
-        answer = session.courier._taken(WithStart(1, 1, start=Start(session.actor_id, 7, spec)))
-        assert answer == WithStart(1, 1)
-        assert started == [(7, spec)]
-        assert session.courier._taken(Answer(1, 1)) == Answer(1, 1)

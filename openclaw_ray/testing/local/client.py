@@ -9,7 +9,7 @@ import socket
 from openclaw_ray.core.errors import RuntimeClosed
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import driver_key
-from openclaw_ray.core.protocol.messages import Bye, DownMessage, Join, Verdict, Warn
+from openclaw_ray.core.protocol.messages import Bye, DownMessage, Join, Spec, Verdict, Warn
 from openclaw_ray.testing.local.courier import LocalCourier, LocalRequester
 from openclaw_ray.testing.local.memory import ProcessMemory
 from openclaw_ray.testing.local.registry import LocalRegistry
@@ -58,6 +58,9 @@ class LocalClient:
             _log.warning("%s", message.text)
         else:
             self.requester.hear(message)
+
+    def granted(self, epoch: int, spec: Spec) -> None:
+        """Never: nothing is started in the test's own thread."""
 
     def stale(self) -> None:
         """The registry has given it up."""

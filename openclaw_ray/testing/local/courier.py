@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.actors.courier_thread import CourierThread, Listener
 from openclaw_ray.actors.requester import Requester
-from openclaw_ray.core.protocol.messages import Answer, Completed, Payload, Start, Step
+from openclaw_ray.core.protocol.messages import Answer, Completed, Payload, Step
 from openclaw_ray.core.results import Completion
 from openclaw_ray.testing.local.memory import ProcessMemory
 
@@ -37,23 +36,14 @@ class LocalCourier(CourierThread):
 
     def _send(self, step: Step) -> Answer | None:
         try:
-            return self._taken(self.registry.step(step))
+            answer: Answer = self.registry.step(step)
+            return answer
         except Exception as error:  # noqa: BLE001 - a fault of the core: whoever waits hears of it, and of its cause
             if not self.closed:
                 _log.exception("step %d of %s", step.seq, step.client)
             self._fail_waiting(error)
             self.listener.unavailable(error)
             return None
-
-    def _taken(self, answer: Answer) -> Answer:
-        """All that is particular in an answer is dealt with here: a start that rides in it goes the way of others."""
-        start = getattr(answer, "start", None)  # not every version has it
-        if start is None:
-            return answer
-        epoch, spec = (start.epoch, start.spec) if hasattr(start, "spec") else start
-        self.registry.perform((Start(self.core.client, epoch, spec),))
-        changes: dict[str, Any] = {"start": None}
-        return replace(answer, **changes)
 
 
 class LocalRequester(Requester):

@@ -114,7 +114,7 @@ class LocalRegistry:
             now, due = self.core.s.clock.mono(), self.core.next_due()
             if due < self._planned:
                 self._wake.set()
-        self.perform(effects, now)
+        self.perform(effects)
         client = self.client
         if batch is not None and client is not None:
             for receiver, numbered in batch.messages.items():
@@ -136,10 +136,8 @@ class LocalRegistry:
 
     # ------------------------------------------------------------------ effects
 
-    def perform(self, effects: tuple[Effect, ...], now: float | None = None) -> None:
-        """Do what the core wants done (1), as decided at ``now`` of its clock."""
-        if now is None:
-            now = self.core.s.clock.mono()
+    def perform(self, effects: tuple[Effect, ...]) -> None:
+        """Do what the core wants done (1)."""
         for effect in effects:
             if isinstance(effect, Grow):
                 self._grow(effect)
@@ -149,7 +147,7 @@ class LocalRegistry:
                 continue
             match effect:
                 case Start():
-                    session.start(effect.epoch, effect.spec, now)
+                    session.granted(effect.epoch, effect.spec)
                 case Notify():
                     session.courier.arrived(effect.activation, effect.incarnation, effect.messages)
                 case Stop():
@@ -191,6 +189,12 @@ class LocalRegistry:
         self.enter(lambda core: core.died(session.actor_id, why))
 
     # ------------------------------------------------------------------ questions
+
+    def since_grant(self, run_id: str) -> float:
+        """Seconds since a run was granted its actor, by the registry's clock."""
+        with self.lock:
+            run = self.core.s.runs.get(run_id)
+            return 0.0 if run is None else self.core.s.clock.mono() - run.granted_at
 
     def bundle(self, bundle: str) -> tuple[bytes, tuple[str, ...]]:
         """Agents' code."""

@@ -75,7 +75,7 @@ class LocalSession:
         self.courier = LocalCourier(actor_id, registry, self, self.memory)
         self._lock = threading.Lock()
         self._early: dict[str, list[DownMessage]] = {}
-        self._starts: queue.SimpleQueue[tuple[int, Spec, float] | None] = queue.SimpleQueue()
+        self._starts: queue.SimpleQueue[tuple[int, Spec] | None] = queue.SimpleQueue()
         self._over = False
         self._thread = threading.Thread(target=self._turns, name=f"openclaw-{actor_id}", daemon=True)
 
@@ -87,9 +87,9 @@ class LocalSession:
 
     # ------------------------------------------------------------------ turns
 
-    def start(self, epoch: int, spec: Spec, granted: float) -> None:
-        """Run a turn, after the one that runs; it was granted at that moment of the registry's clock."""
-        self._starts.put((epoch, spec, granted))
+    def granted(self, epoch: int, spec: Spec) -> None:
+        """Run a turn, after the one that runs."""
+        self._starts.put((epoch, spec))
 
     def _turns(self) -> None:
         with standing_in(self.memory):
@@ -97,11 +97,11 @@ class LocalSession:
                 self._one(*start)
         self.runner.loop.close()
 
-    def _one(self, epoch: int, spec: Spec, granted: float) -> None:
+    def _one(self, epoch: int, spec: Spec) -> None:
         with self._lock:
             answer = self.activation.start(epoch, spec)
             if answer is StartAnswer.RUN:
-                turn = self.turn = LocalTurn(self, spec, granted)
+                turn = self.turn = LocalTurn(self, spec)
                 early, self._early = self._early.pop(spec.activation, []), {}
         if answer is StartAnswer.REPEAT:
             return

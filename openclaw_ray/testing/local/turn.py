@@ -23,10 +23,9 @@ __all__ = ["LocalTurn"]
 class LocalTurn(SessionTurn):
     """One activation's turn."""
 
-    def __init__(self, session: LocalSession, spec: Spec, granted: float) -> None:
+    def __init__(self, session: LocalSession, spec: Spec) -> None:
         super().__init__(cast("SessionActor", session), spec)
         self.local = session
-        self._granted = granted
         self.requester = LocalRequester(
             session.courier, spec.session_key, spec.activation, spec.activation, spec.agent_id
         )
@@ -34,15 +33,15 @@ class LocalTurn(SessionTurn):
     def run_here(self) -> None:
         """From start to outbox."""
         began = time.monotonic()
-        self.courier.alarm("started", STARTED_AFTER, lambda: self._started(began))
+        self.courier.alarm("started", STARTED_AFTER, self._confirm)
         ended = _whole(self._program(began))
         # in this order: while the loop is tidied, the turn is still the one that runs
         clean = CleanCheck(tuple(self.local.runner.loop.tidy()))
         self._settle(ended, clean)
 
-    def _started(self, began: float) -> None:
-        # by the registry's clock, as it may be moved as soon as the run can be seen to run
-        elapsed = self.local.registry.core.s.clock.mono() - self._granted
+    def _confirm(self) -> None:
+        # by the registry's clock, as that may be moved as soon as the run can be seen to run
+        elapsed = self.local.registry.since_grant(self.spec.run)
         self.courier.post(Started(self.spec.run, self.spec.activation, elapsed))
 
     def _load(self) -> tuple[Any, Any]:
@@ -59,6 +58,15 @@ class LocalTurn(SessionTurn):
         rows = [*self.local.registry.rows(self.spec.session_id, max(0, limit + offset - len(own)), 0), *own]
         future: Future[list[Row]] = Future()
         future.set_result(rows[max(0, len(rows) - offset - limit) : max(0, len(rows) - offset)])
+        return future
+
+    def look(self, what: str, limit: int = 100) -> Future[list[Any]]:
+        """What the registry knows of this session: its ``children``, or the ``agents`` that it may name."""
+        future: Future[list[Any]] = Future()
+        try:
+            future.set_result(self.local.registry.view(what, {"requester": self.spec.session_key}, limit, 0))
+        except Exception as error:  # noqa: BLE001 - it is for whoever waits for the answer
+            future.set_exception(error)
         return future
 
 
