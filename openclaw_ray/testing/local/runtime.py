@@ -17,6 +17,7 @@ from openclaw_ray.core.errors import PickleRefused, RuntimeClosed
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.results import StopReport, StopRow
+from openclaw_ray.runtime.looking import RuntimeView
 from openclaw_ray.runtime.opening import default_agent
 from openclaw_ray.runtime.runtime import Runtime
 from openclaw_ray.runtime.starting import agent_entries, fit_limits
@@ -106,8 +107,8 @@ class LocalRuntime(Runtime):
         settings = load(source)
         cpus = os.cpu_count() or 1
         limits, pool_max, _ = fit_limits(settings.runtime_limits(cpus=cpus), cpus, _MOST_SESSIONS * _ACTOR_BYTES)
-        # not `Runtime`'s own: it is for what `start` and `connect` have opened
-        super(Runtime, self).__init__(f"local-{uuid.uuid4().hex[:8]}", limits)
+        # not that of `Runtime`: it is for what `start` and `connect` have opened
+        RuntimeView.__init__(self, f"local-{uuid.uuid4().hex[:8]}", limits)
         self._config = settings
         self._engine = None
         self._memory = ProcessMemory()
