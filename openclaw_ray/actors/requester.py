@@ -33,6 +33,7 @@ from openclaw_ray.core.protocol.messages import (
     Completed,
     Consumed,
     DownMessage,
+    Payload,
     StopAsk,
     Stopped,
     Took,
@@ -97,7 +98,7 @@ class Requester:
                 future.set_result(STOPPING)
                 continue
             try:
-                payload = pack(request.input, self.modules) if request.has_input else None
+                payload = self._pack(request.input) if request.has_input else None
             except Exception as error:  # noqa: BLE001 - the caller's own object: whatever it raises is the answer
                 future.set_exception(error)
                 continue
@@ -129,6 +130,9 @@ class Requester:
         if asked:
             self.courier.admit(asked)
         return futures
+
+    def _pack(self, value: Any) -> Payload:
+        return pack(value, self.modules)
 
     def _receipt_came(self, run_id: str, future: Future[Receipt]) -> None:
         with self._lock:

@@ -26,6 +26,7 @@ from openclaw_ray.agents.run_turn import Ended
 from openclaw_ray.core.lifecycle import Cause, RunState
 from openclaw_ray.core.protocol.messages import (
     Cancel,
+    CleanCheck,
     DownMessage,
     MapDone,
     Paused,
@@ -87,18 +88,23 @@ class SessionTurn:
         ended = self._program(began)
         with contextlib.suppress(OSError):
             actor.log.end(spec.session_id)
-        self.courier.cancel_alarm("started")
-        self.courier.cancel_alarm("progress")
         if self._cancelled is not None:
             kill_descendants()
         clean = check(baseline, actor.runner.loop)
         if not clean.clean:
             kill_descendants()  # this process ends soon, and Ray's end of its group can miss what is below it
-        if ended.outcome.text is not None:
-            self.append("assistant", ended.outcome.text)
         if ended.outcome.state is RunState.FAILED and ended.outcome.error is not None and self._cancelled is None:
             error = ended.outcome.error
             actor.log.one_line(f"[openclaw_ray] {spec.session_key} failed: {error.type}: {error.message}")
+        self._settle(ended, clean)
+
+    def _settle(self, ended: Ended, clean: CleanCheck) -> None:
+        """Into the outbox, and on its way (4)."""
+        spec, actor = self.spec, self.actor
+        self.courier.cancel_alarm("started")
+        self.courier.cancel_alarm("progress")
+        if ended.outcome.text is not None:
+            self.append("assistant", ended.outcome.text)
         with self._lock:
             last = self._progress
             self._progress = None
@@ -130,8 +136,7 @@ class SessionTurn:
     def _program(self, began: float) -> Ended:
         spec = self.spec
         try:
-            agent = self.actor.code.agent(spec.bundle, spec.agent_id)
-            value = unpack(spec.input) if spec.input is not None else None
+            agent, value = self._load()
         except BaseException as error:  # noqa: BLE001 - whatever loading user code raises is this run's outcome
             return _not_started(error, began)
         first = spec.task if spec.kind == "message" else _first_message(spec)
@@ -144,6 +149,11 @@ class SessionTurn:
         return self.actor.runner.run(
             spec, agent, self, input=value, completions=[f.result() for f in completions]
         )
+
+    def _load(self) -> tuple[Any, Any]:
+        spec = self.spec
+        agent = self.actor.code.agent(spec.bundle, spec.agent_id)
+        return agent, unpack(spec.input) if spec.input is not None else None
 
     def _started(self, began: float) -> None:
         self.courier.post(Started(self.spec.run, self.spec.activation, time.monotonic() - began))
@@ -177,10 +187,13 @@ class SessionTurn:
         self.courier.drop_unsent(self.spec.activation)
         for callback in callbacks:
             callback(reason)
-        # a control handler never waits: walking the descendants is left to a thread of its own
-        threading.Thread(target=kill_descendants, name="openclaw-descendants", daemon=True).start()
+        self._end_tools()
         if reason == "stopped":
             self.requester.cascade(mark)
+
+    def _end_tools(self) -> None:
+        # a control handler never waits: walking the descendants is left to a thread of its own
+        threading.Thread(target=kill_descendants, name="openclaw-descendants", daemon=True).start()
 
     # ------------------------------------------------------------------ TurnPort
 

@@ -7,13 +7,14 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+
+from openclaw_ray.agents._cloudpickle import cloudpickle
 
 __all__ = ["by_value"]
 
 _lock = threading.Lock()
-_inside: Counter[str] = Counter()
-_of_the_host: set[str] = set()
+_inside: Counter[tuple[str, str]] = Counter()  # by cloudpickle (a double may stand in) and module
+_of_the_host: set[tuple[str, str]] = set()
 
 
 @contextlib.contextmanager
@@ -27,22 +28,21 @@ def by_value(modules: Iterable[str]) -> Iterator[None]:
     if not names:
         yield
         return
-    from ray import cloudpickle as untyped
-
-    cloudpickle: Any = untyped
+    pickles = cloudpickle()
+    places = [(pickles.__name__, name) for name in names]
     with _lock:
-        for name in names:
-            if not _inside[name] and name in cloudpickle.list_registry_pickle_by_value():
-                _of_the_host.add(name)
-            _inside[name] += 1
-            cloudpickle.register_pickle_by_value(sys.modules[name])
+        for place in places:
+            if not _inside[place] and place[1] in pickles.list_registry_pickle_by_value():
+                _of_the_host.add(place)
+            _inside[place] += 1
+            pickles.register_pickle_by_value(sys.modules[place[1]])
     try:
         yield
     finally:
         with _lock:
-            for name in names:
-                _inside[name] -= 1
-                if not _inside[name] and name not in _of_the_host:
-                    cloudpickle.unregister_pickle_by_value(sys.modules[name])
-                if not _inside[name]:
-                    _of_the_host.discard(name)
+            for place in places:
+                _inside[place] -= 1
+                if not _inside[place] and place not in _of_the_host:
+                    pickles.unregister_pickle_by_value(sys.modules[place[1]])
+                if not _inside[place]:
+                    _of_the_host.discard(place)

@@ -13,6 +13,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from openclaw_ray.agents._cloudpickle import cloudpickle
+
 __all__ = ["ClassMemory"]
 
 
@@ -25,10 +27,8 @@ class ClassMemory:
     @contextlib.contextmanager
     def made_anew(self) -> Iterator[None]:
         """Inside, unpickling makes the loader's classes again."""
-        from ray.cloudpickle import cloudpickle
-
         # a field of cloudpickle's own: without it (another version) classes are shared, and nothing is worse
-        table = getattr(cloudpickle, "_DYNAMIC_CLASS_TRACKER_BY_ID", None)
+        table = getattr(cloudpickle(), "_DYNAMIC_CLASS_TRACKER_BY_ID", None)
         if table is None:
             yield
             return

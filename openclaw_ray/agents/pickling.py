@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openclaw_ray.agents._by_value import by_value
+from openclaw_ray.agents._cloudpickle import cloudpickle
 from openclaw_ray.agents.text import said
 from openclaw_ray.core.protocol.messages import VALUE_LIMIT
 
@@ -39,10 +40,9 @@ def dumps(value: Any, buffers: Callable[[pickle.PickleBuffer], Any] | None = Non
     Without Ray, the standard one. Protocol 5; ``buffers`` as in `pickle.dumps`.
     """
     try:
-        from ray import cloudpickle
+        made = cloudpickle().dumps
     except ImportError:
         return pickle.dumps(value, protocol=5, buffer_callback=buffers)
-    made: Any = cloudpickle.dumps  # Ray has no types for it
     return bytes(made(value, protocol=5, buffer_callback=buffers))
 
 

@@ -7,6 +7,7 @@ durations and deadlines, as it never jumps.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 __all__ = ["Clock", "FakeClock", "SystemClock"]
@@ -40,11 +41,12 @@ class FakeClock:
         start: wall-clock seconds since the epoch at which it stands first; its monotonic time begins at 0.
     """
 
-    __slots__ = ("_elapsed", "_start")
+    __slots__ = ("_elapsed", "_start", "_watchers")
 
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._start = start
         self._elapsed = 0.0
+        self._watchers: tuple[Callable[[], None], ...] = ()
 
     def wall(self) -> float:
         """Seconds since the epoch."""
@@ -63,3 +65,14 @@ class FakeClock:
         if not seconds >= 0:
             raise ValueError(f"a clock cannot be advanced by {seconds} s")
         self._elapsed += seconds
+        for moved in self._watchers:
+            moved()
+
+    def watch(self, moved: Callable[[], None]) -> Callable[[], None]:
+        """Have ``moved`` called within each `advance`, after the time has changed; gives what ends that."""
+        self._watchers = (*self._watchers, moved)
+
+        def leave() -> None:
+            self._watchers = tuple(each for each in self._watchers if each is not moved)
+
+        return leave

@@ -198,8 +198,6 @@ class Runtime(RuntimeView):
         Raises:
             SpawnForbidden, SpawnError: refused; nothing was made. `TaskTooLarge`, `InvalidItem`: the task.
         """
-        from openclaw_ray.actors.requester import Requester
-
         self._open()
         request = spawn_request(
             task,
@@ -218,7 +216,7 @@ class Runtime(RuntimeView):
             key = normalise_key(requester)
             if isinstance(self._client, TurnClient):
                 raise ProtocolRefused("requester", f"{asker.key} spawns for itself alone, not for {key}")
-            asker = Requester(self._client.courier, key, self._client.id, "", key.split(":")[1])
+            asker = type(asker)(self._client.courier, key, self._client.id, "", key.split(":")[1])
         return accepted(asker.spawn([request])[0].result())
 
     def result(self, receipt: Receipt, timeout: float | None = None) -> Result[Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,14 @@ from typing import Any
 from openclaw_ray.actors.asking import ask
 from openclaw_ray.actors.names import NAMESPACE, actor_name
 from openclaw_ray.config import Config
-from openclaw_ray.core.errors import AgentImportError, PoolTooSmall, RuntimeUnavailable, StateDirError
+from openclaw_ray.core.errors import AgentImportError, DuplicateAgent, PoolTooSmall, RuntimeUnavailable, StateDirError
 from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.runtime.cluster import Guest
 from openclaw_ray.store.places import state_dir_for
 from openclaw_ray.store.statelock import StateLock
 
-__all__ = ["ACTOR_BYTES", "Engine", "fit_limits", "start_engine"]
+__all__ = ["ACTOR_BYTES", "Engine", "agent_entries", "fit_limits", "start_engine"]
 
 ACTOR_BYTES = 55 * 1024 * 1024
 """What one session process takes, with some room: 45 to 52 MB were measured for idle ones."""
@@ -200,14 +201,23 @@ def register(registry: Any, config: Config, bundle: Any, known: dict[str, str]) 
         DuplicateAgent: an id is known with other code.
         AgentImportError: the code does not load there, or not in time.
     """
-    from openclaw_ray.core.errors import DuplicateAgent
+    entries = agent_entries(config, bundle, ask(registry.agents.remote, _START_WITHIN))
+    _try_out(registry, bundle)
+    ask(lambda: registry.register.remote(entries, bundle.id, bundle.data, bundle.paths), _START_WITHIN)
+    known.update({code.id: code.hash for code in bundle.agents})
 
-    there: dict[str, AgentEntry] = ask(registry.agents.remote, _START_WITHIN)
+
+def agent_entries(config: Config, bundle: Any, there: Mapping[str, AgentEntry]) -> list[AgentEntry]:
+    """What the registry is to know of a bundle's agents, beside those that are ``there``.
+
+    Raises:
+        DuplicateAgent: an id is known with other code.
+    """
     for code in bundle.agents:
         old = there.get(code.id)
         if old is not None and old.hash != code.hash:
             raise DuplicateAgent(code.id, old.origin, code.origin)
-    entries = [
+    return [
         AgentEntry(
             code.id,
             bundle.id,
@@ -220,9 +230,6 @@ def register(registry: Any, config: Config, bundle: Any, known: dict[str, str]) 
         )
         for code in bundle.agents
     ]
-    _try_out(registry, bundle)
-    ask(lambda: registry.register.remote(entries, bundle.id, bundle.data, bundle.paths), _START_WITHIN)
-    known.update({code.id: code.hash for code in bundle.agents})
 
 
 def _try_out(registry: Any, bundle: Any) -> None:

@@ -22,7 +22,7 @@ import contextlib
 import os
 import uuid
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.actors.names import NAMESPACE, actor_name, find_actor
 from openclaw_ray.testing.eventually import eventually
@@ -80,6 +80,9 @@ def assert_gone(name: str, timeout: float = 5.0) -> None:
 
 def find_leaks(runtime: Runtime, *, unheard: Collection[str] | None = None) -> list[str]:
     """What is left over in a runtime now, one readable line each; see `assert_at_rest`."""
+    local = getattr(runtime, "_find_leaks", None)  # a local runtime has no processes to look at
+    if local is not None:
+        return [*local(), *_unheard(runtime._query("info")["counts"], unheard)]
     import ray
 
     info = ray.get(find_actor(runtime.name, "registry").info.remote(), timeout=_ANSWER_WITHIN)
@@ -105,23 +108,12 @@ def find_leaks(runtime: Runtime, *, unheard: Collection[str] | None = None) -> l
     if counts["queued"]:
         leaks.append(f"{counts['queued']} runs in the queue")
     leaks += [f"lane {lane}: {taken} of {width} slots taken" for lane, width, taken in counts["lanes"]]
-    leaks += _below(crew)
-    if unheard is not None:
-        known = set(unheard)
-        leaks += [
-            f"run {run} of {session}: ended, and its requester has not heard of it"
-            for run, session in counts["unheard"]
-            if run not in known
-        ]
-    return leaks
+    return [*leaks, *_below(crew), *_unheard(counts, unheard)]
 
 
 def unheard_runs(runtime: Runtime) -> list[str]:
     """Ids of ended runs whose requesters have not been given the end: kept in memory until then."""
-    import ray
-
-    info = ray.get(find_actor(runtime.name, "registry").info.remote(), timeout=_ANSWER_WITHIN)
-    return [run for run, _ in info["counts"]["unheard"]]
+    return [run for run, _ in runtime._query("info")["counts"]["unheard"]]
 
 
 def session_actors_alive(name: str) -> list[str]:
@@ -184,6 +176,14 @@ class ProcessMark:
                         continue
                 if each.pid != os.getpid() and each.status() not in ("zombie", "dead"):
                     yield each
+
+
+def _unheard(counts: Mapping[str, Any], known: Collection[str] | None) -> list[str]:
+    return [
+        f"run {run} of {session}: ended, and its requester has not heard of it"
+        for run, session in counts["unheard"]
+        if known is not None and run not in known
+    ]
 
 
 def _below(crew: Mapping[str, tuple[str, int, str]]) -> list[str]:

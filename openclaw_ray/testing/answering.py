@@ -1,0 +1,233 @@
+"""The port of a turn whose children are made up: what it spawns is recorded, and answered at once by the test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Any
+
+from openclaw_ray.agents.info import MARK
+from openclaw_ray.agents.outcome import failed, outcome_of_return
+from openclaw_ray.agents.pickling import dumps
+from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.core.announce import idempotency_key
+from openclaw_ray.core.announce_text import announce_status, status_label
+from openclaw_ray.core.errors import SpawnError, SpawnForbidden
+from openclaw_ray.core.ids import RandomIds
+from openclaw_ray.core.keys import mint_child, normalise_agent_id
+from openclaw_ray.core.lifecycle import Cause, RunState, result_status
+from openclaw_ray.core.protocol.messages import Outcome, Row, Spec
+from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
+from openclaw_ray.testing.local.memory import ProcessMemory
+
+__all__ = ["AnsweringPort", "ProgressSaid", "result_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressSaid:
+    """One call of ``turn.progress``."""
+
+    text: str | None = None
+    done: float | None = None
+    total: float | None = None
+
+
+class AnsweringPort:
+    """A `TurnPort` for one turn, used by its thread or loop.
+
+    Attributes:
+        spawned: what was asked for, in order, map items included.
+        unexpected: the first spawn that ``children`` has no answer for, or the assertion that an answer raised.
+    """
+
+    def __init__(self, spec: Spec, children: Mapping[str, Any], before: Sequence[Row], memory: ProcessMemory) -> None:
+        self.spec = spec
+        self.spawned: list[SpawnRequest] = []
+        self.stopped: list[str] = []
+        self.said: list[ProgressSaid] = []
+        self.rows: list[Row] = []
+        self.usage = Usage()
+        self.unexpected: AssertionError | None = None
+        self._children = children
+        self._before = list(before)
+        self._memory = memory
+        self._ids = RandomIds()
+        self._born: dict[str, Receipt] = {}
+        self._ends: dict[str, Future[Completion]] = {}
+
+    # ------------------------------------------------------------------ children
+
+    def spawn(self, requests: Sequence[SpawnRequest]) -> list[Future[Receipt]]:
+        """See `TurnPort.spawn`."""
+        futures = []
+        for request in requests:
+            future: Future[Receipt] = Future()
+            self.spawned.append(request)
+            try:
+                future.set_result(self._answered(request))
+            except AssertionError as error:
+                self.unexpected = self.unexpected or error
+                future.set_exception(error)
+            futures.append(future)
+        return futures
+
+    def _answered(self, request: SpawnRequest) -> Receipt:
+        agent = normalise_agent_id(request.agent_id or self.spec.agent_id) or "unknown"
+        named = request.agent_id or self.spec.agent_id
+        key = next((key for key in (request.task, named, agent) if key in self._children), None)
+        if key is None:
+            raise AssertionError(_not_foreseen(request, agent, self._children))
+        answer = self._children[key]
+        if callable(answer) and not _is_error(answer):
+            if hasattr(answer, MARK) or isinstance(answer, type):
+                raise AssertionError(
+                    f"children[{key!r}] is the agent {answer.__name__}: run_turn runs one turn of one agent. Give what "
+                    "that one returns, or a function of the SpawnRequest; LocalRuntime runs whole trees"
+                )
+            try:
+                answer = answer(request)
+            except AssertionError:
+                raise
+            except Exception as error:  # noqa: BLE001 - a child that raises
+                answer = error
+        if isinstance(answer, SpawnForbidden | SpawnError):
+            return answer.receipt
+        run, child = self._ids.run_id(), mint_child(agent, self._ids.uuid())
+        receipt = Receipt("accepted", run, child, agent)
+        result = replace(_result(answer, self._memory), run_id=run, session_key=child, index=request.index)
+        label = status_label(announce_status(result.status), result.error.message if result.error else None)
+        end: Future[Completion] = Future()
+        end.set_result(
+            Completion(
+                idempotency_key(child, run), result, child, self._ids.session_id(), run, agent, request.label, label, ""
+            )
+        )
+        self._born[run] = receipt
+        self._ends[run] = end
+        return receipt
+
+    def adopt(self, done: Completion) -> None:
+        """An end of a child of an earlier turn, which this one is started with."""
+        self._born[done.run_id] = Receipt("accepted", done.run_id, done.child_session_key, done.agent_id)
+        self._ends[done.run_id] = Future()
+        self._ends[done.run_id].set_result(done)
+
+    def completion(self, run_id: str) -> Future[Completion]:
+        """See `TurnPort.completion`."""
+        if run_id not in self._ends:
+            raise AssertionError(
+                f"the turn waits for run {run_id}, which it has not spawned: children of earlier turns are given as "
+                "completions=…"
+            )
+        return self._ends[run_id]
+
+    def children(self) -> list[Receipt]:
+        """See `TurnPort.children`."""
+        return list(self._born.values())
+
+    def consume(self, run_ids: Sequence[str]) -> None:
+        """See `TurnPort.consume`."""
+        for run_id in run_ids:
+            self._born.pop(run_id, None)
+
+    def unheard(self) -> tuple[Completion, ...]:
+        """Ends that the program was not given."""
+        return tuple(self._ends[run].result() for run in self._born)
+
+    def pause(self) -> None:
+        """See `TurnPort.pause`."""
+
+    def resume(self) -> Future[None]:
+        """See `TurnPort.resume`."""
+        future: Future[None] = Future()
+        future.set_result(None)
+        return future
+
+    def stop(self, run_ids: Sequence[str]) -> list[Future[StopReport]]:
+        """See `TurnPort.stop`; all of them have ended already."""
+        self.stopped += run_ids
+        futures = []
+        for run_id in run_ids:
+            future: Future[StopReport] = Future()
+            future.set_result(StopReport(self._ends[run_id].result().child_session_key, 0, 0, 1, 0))
+            futures.append(future)
+        return futures
+
+    # ------------------------------------------------------------------ what is recorded
+
+    def map_done(self, summary: str) -> None:
+        """See `TurnPort.map_done`."""
+        self.append("system", summary)
+
+    def progress(self, text: str | None, done: float | None, total: float | None) -> None:
+        """See `TurnPort.progress`."""
+        self.said.append(ProgressSaid(text, done, total))
+
+    def add_usage(self, usage: Usage) -> None:
+        """See `TurnPort.add_usage`."""
+        self.usage = self.usage.plus(usage)
+
+    def history(self, limit: int, offset: int) -> Future[list[Row]]:
+        """See `TurnPort.history`."""
+        rows = [*self._before, *self.rows]
+        future: Future[list[Row]] = Future()
+        future.set_result(rows[max(0, len(rows) - offset - limit) : max(0, len(rows) - offset)])
+        return future
+
+    def append(self, role: str, text: str) -> None:
+        """See `TurnPort.append`."""
+        self.rows.append(Row(self.spec.session_id, self.spec.number, len(self.rows), role, text, self.spec.created))
+
+    def look(self, what: str, limit: int = 100) -> Future[list[Any]]:
+        """There is no registry that could know: the test is told."""
+        error = AssertionError(f"the turn looks at its {what}: there is nothing to see in run_turn; use LocalRuntime")
+        self.unexpected = self.unexpected or error
+        future: Future[list[Any]] = Future()
+        future.set_exception(error)
+        return future
+
+    @property
+    def cancelled(self) -> str | None:
+        """See `TurnPort.cancelled`."""
+        return None
+
+    def on_cancel(self, callback: Callable[[str], None]) -> None:
+        """See `TurnPort.on_cancel`; nobody cancels this turn."""
+
+
+def result_of(outcome: Outcome, held: Any, memory: ProcessMemory) -> Result[Any]:
+    """The result that a requester would be given of such an outcome, its value pickled and made again."""
+    data = dumps(held) if held is not None else outcome.value
+    return Result(
+        result_status(outcome.state),
+        outcome.text if outcome.state is RunState.SUCCEEDED else None,
+        None if data is None else memory.loads(data),
+        outcome.error,
+        missing=outcome.missing,
+        text_truncated=outcome.text_truncated,
+    )
+
+
+def _result(answer: Any, memory: ProcessMemory) -> Result[Any]:
+    """What a child gives that returns this, or raises it."""
+    if _is_error(answer):
+        error = answer() if isinstance(answer, type) else answer
+        outcome = failed(type(error).__name__, str(error), Cause.RAISED)
+        return result_of(outcome, None, memory)
+    outcome, held = outcome_of_return(answer)
+    return result_of(outcome, held, memory)
+
+
+def _is_error(answer: Any) -> bool:
+    return isinstance(answer, BaseException) or (isinstance(answer, type) and issubclass(answer, BaseException))
+
+
+def _not_foreseen(request: SpawnRequest, agent: str, children: Mapping[str, Any]) -> str:
+    known = ", ".join(repr(key) for key in children) or "nothing"
+    return (
+        f"the turn spawned what this test does not expect: task {json.dumps(request.task[:200])} of agent {agent!r}. "
+        f"children=… answers {known}; add {agent!r}: … for every task of that agent, or {request.task[:60]!r}: … for "
+        "this one: what the child returns, an exception that it raises, or a function of the SpawnRequest"
+    )
