@@ -440,4 +440,4 @@ def test_a_session_is_deleted_once_it_has_ended() -> None:
         rt.delete(receipt.session_key)
         row = rt.session(receipt.session_key)
         assert row is not None
-        assert row["state"] == "archived"
+        assert row["status"] == "archived"
