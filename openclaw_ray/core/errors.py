@@ -38,6 +38,7 @@ from openclaw_ray.core.errors_runs import (
 from openclaw_ray.core.errors_runtime import (
     CannotPlace,
     JournalError,
+    MapInUse,
     PickleRefused,
     PoolTooSmall,
     ProtocolRefused,
@@ -66,6 +67,7 @@ __all__ = [
     "InvalidItem",
     "JoinTimeout",
     "JournalError",
+    "MapInUse",
     "NotInTurn",
     "NothingPending",
     "OpenClawRayError",
