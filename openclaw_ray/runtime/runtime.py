@@ -300,8 +300,9 @@ class Runtime(RuntimeView):
             transcripts: which sessions keep a transcript: ``all``, those that ``failed``, or ``none``.
             map_id: names the map. A later try of that name, by whichever client of a runtime with this state dir,
                 takes over what succeeded (``result.reused``) and runs the rest. It waits for what an earlier try has
-                left running. An item is known by its position, the agent, and its content; one whose pickle is not
-                the same in each process, and one whose value was over 64 KB, runs again.
+                left running, and while that try's client is silent, until its lease is over. An item is known by its
+                position, the agent, and its content; one whose pickle is not the same in each process, and one whose
+                value was over 64 KB, runs again.
             failed_only: of a named map, run only items that failed, timed out or were lost in an earlier try. The
                 results of others are taken over; one that no try ran to an end is ``cancelled``, error ``NotTried``.
             ordered: hand results out in order, or as they come.

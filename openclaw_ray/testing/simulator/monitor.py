@@ -37,6 +37,7 @@ class Monitor(TurnWatch):
         self.forced = 0
         self.maps = 0
         self.refused_maps = 0
+        self._named = False
         self._items: set[str] = set()
         self._heard: set[tuple[str, str]] = set()
         self._used: dict[str, int] = {}
@@ -145,7 +146,9 @@ class Monitor(TurnWatch):
         most = s.limits.max_active_sessions
         if most is not None and s.turns_running > most:
             self.broken("maxActiveSessions", f"{s.turns_running} turns of {most}")
-        self._named_maps(core)
+        if self._named or core.s.claims:
+            self._named = True
+            self._named_maps(core)
         if self.cluster.world.random.random() < self.cluster.looks:
             self.look(core)
 
