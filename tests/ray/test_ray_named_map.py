@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import openclaw_ray as oc
+from openclaw_ray.testing.eventually import eventually
 
 if TYPE_CHECKING:
     from support.runtimes import Gate
@@ -63,13 +64,14 @@ def test_an_item_with_a_reference_in_it_is_run_by_each_try(rt: oc.Runtime, gate:
         assert not result.reused
 
 
-def test_two_at_a_time_are_refused_and_one_that_was_left_is_waited_for(rt: oc.Runtime, gate: Gate) -> None:
+def test_two_at_a_time_are_refused_and_what_one_has_left_is_run_by_the_next(rt: oc.Runtime, gate: Gate) -> None:
     name = str(gate.place)
     stream = rt.imap("first_waits", [gate.place] * 4, width=4, ordered=False, map_id=name)
     next(stream)
     with pytest.raises(oc.MapInUse, match="two at once would run its items twice"):
         rt.map("first_waits", [gate.place] * 4, map_id=name)
     stream.close()
+    eventually(lambda: not rt.runs(agent="first_waits", state=["queued", "running"]), 10)
     gate.open()
     results = rt.map("first_waits", [gate.place] * 4, map_id=name)
     assert all(result.ok for result in results)
