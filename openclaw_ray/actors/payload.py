@@ -10,7 +10,7 @@ from typing import Any
 from openclaw_ray.agents._by_value import by_value
 from openclaw_ray.core.protocol.messages import VALUE_LIMIT, Payload
 
-__all__ = ["pack", "unpack"]
+__all__ = ["pack", "pickled", "unpack"]
 
 _DIRECT = "direct"
 _PUT = "put"
@@ -34,6 +34,16 @@ def _dumps(value: Any) -> bytes:
     buffer = io.BytesIO()
     Pickler(buffer, protocol=5).dump(value)  # type: ignore[no-untyped-call]
     return buffer.getvalue()
+
+
+def pickled(value: Any, modules: Iterable[str] = ()) -> bytes:
+    """The pickle of an object, as `pack` makes it.
+
+    Raises:
+        Exception: whatever its pickling raises; it has an object reference or an actor handle in it.
+    """
+    with by_value(modules):
+        return _dumps(value)
 
 
 def pack(value: Any, modules: Iterable[str] = ()) -> Payload:

@@ -32,6 +32,7 @@ from openclaw_ray.actors.wire import pack, pack_spec, unpack
 from openclaw_ray.core.clock import SystemClock
 from openclaw_ray.core.errors import JournalError
 from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
+from openclaw_ray.core.named_map import ClaimAnswer
 from openclaw_ray.core.protocol.journal import Journal, JournalFault, MemoryJournal
 from openclaw_ray.core.protocol.messages import (
     Answer,
@@ -327,6 +328,29 @@ class RegistryActor:
             effects = self._mend()
             try:
                 return self.core.ended(run_id)
+            finally:
+                self.perform(effects)
+
+    @ray.method(concurrency_group="query")
+    def claim_map(self, map_id: str, claim: str, client: str, receiver: str) -> ClaimAnswer:
+        """A try at a map that has a name asks for it, see `openclaw_ray.core.named_map`; may be asked again.
+
+        Raises:
+            JournalFault: the journal refuses.
+        """
+        return self._change(lambda core: core.claim_map(map_id, claim, client, receiver))
+
+    @ray.method(concurrency_group="query")
+    def map_page(self, map_id: str, page: int) -> bytes:
+        """How the items of one page of a named map ended: the packed list of `ItemRow`.
+
+        Raises:
+            JournalFault: the journal refuses.
+        """
+        with self.lock:
+            effects = self._mend()
+            try:
+                return pack(self.core.maps.page(map_id, page))
             finally:
                 self.perform(effects)
 

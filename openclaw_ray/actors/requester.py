@@ -75,6 +75,7 @@ class Requester:
         self._taken: dict[str, Any] = {}
         self._left = False
         self._stopping_all = 0
+        self._maps: set[str] = set()
         self.on_end: Callable[[str, Future[Completion]], None] | None = None
 
     # ------------------------------------------------------------------ spawn
@@ -121,6 +122,7 @@ class Requester:
                 request.index,
                 transcripts,
                 request.task_name,
+                request.item,
             )
             end: Future[Completion] = Future()
             with self._lock:
@@ -140,6 +142,21 @@ class Requester:
                 self._born[receipt.run_id] = receipt
             else:
                 self._ends.pop(run_id, None)  # there is no such run: nothing will come
+
+    # ------------------------------------------------------------------ named maps
+
+    def enter_map(self, map_id: str) -> bool:
+        """A map of that name begins here; False if one is at work."""
+        with self._lock:
+            if map_id in self._maps:
+                return False
+            self._maps.add(map_id)
+            return True
+
+    def leave_map(self, map_id: str) -> None:
+        """It is over."""
+        with self._lock:
+            self._maps.discard(map_id)
 
     # ------------------------------------------------------------------ ends
 

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
 
@@ -19,7 +20,10 @@ __all__ = ["Child", "SpawnRequest", "TurnPort"]
 
 @dataclass(frozen=True, slots=True)
 class SpawnRequest:
-    """One spawn, as asked for by a program; ``input`` is any Python object or reference (`MISSING` if not given)."""
+    """One spawn, as asked for by a program; ``input`` is any Python object or reference (`MISSING` if not given).
+
+    ``item``: what it is to a map that has a name.
+    """
 
     task: str
     agent_id: str | None = None
@@ -31,6 +35,7 @@ class SpawnRequest:
     route: str = "spawn"
     index: int | None = None
     task_name: str | None = None
+    item: MapItem | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,16 @@ from openclaw_ray.cli.exits import FAILED, OK, CommandError
 from openclaw_ray.cli.feed import Feed
 from openclaw_ray.cli.interrupt import Interrupt
 from openclaw_ray.cli.item_source import glob_files, read_lines, until_stopped
+from openclaw_ray.cli.map_rows import TakenOver, result_row
 from openclaw_ray.cli.opening import Place, open_runtime, place_options
 from openclaw_ray.cli.output import JsonLines
 from openclaw_ray.cli.progress import Progress, open_progress
+from openclaw_ray.core.named_map import check_map_id
 
 if TYPE_CHECKING:
     from openclaw_ray.core.results import Result
 
-__all__ = ["map_command", "result_row"]
+__all__ = ["map_command"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,15 @@ class _Work:
 def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     if value is not None and not (math.isfinite(value) and value >= 0):
         raise click.BadParameter(f"{value} is not a number of seconds; 0 means no limit", ctx, param)
+    return value
+
+
+def _map_id(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is not None:
+        try:
+            check_map_id(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, param) from None
     return value
 
 
@@ -88,6 +99,13 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) ->
     show_default=True,
     help="Go on after a failed item, or stop at the first.",
 )
+@click.option(
+    "--map-id",
+    metavar="ID",
+    callback=_map_id,
+    help="Name of the map: the next one of that name takes over what succeeded. Needs --name or --state.",
+)
+@click.option("--failed-only", is_flag=True, help="With --map-id: run only items that failed in an earlier try.")
 @click.option("--json", "as_json", is_flag=True, help="JSON lines; they are the only format, so this changes nothing.")
 @click.option("--no-progress", is_flag=True, help="Nothing on standard error but errors and notes.")
 @place_options
@@ -103,6 +121,8 @@ def map_command(
     timeout: float | None,
     retries: int,
     on_error: str,
+    map_id: str | None,
+    failed_only: bool,
     as_json: bool,
     no_progress: bool,
     **place: str | None,
@@ -128,12 +148,21 @@ def map_command(
       ls *.log | openclaw-ray map --shell --exec 'sort {} | uniq -c | sort -rn | head -3' -
       openclaw-ray map --app app.py --agent worker --lines items.txt
 
+    A map that was interrupted, or had failures, goes on where it stopped if it has a name: give the same command
+    again. Items that succeeded are not run again, their rows come from the journal ("reused": true). An item is
+    known by its position and by what is run, so lines may be added at the end. With --failed-only, items that
+    were never run to an end have the status cancelled and the error NotTried.
+
+    \b
+      openclaw-ray map --name nightly --map-id monday --exec 'convert {} {}.png' --glob '*.svg'
+
     Ctrl-C stops the sessions, writes the rows that are left and exits; a second one ends at once.
 
     \b
     Exit status: 0 all ok, 1 some failed, 2 usage or configuration,
                  130 interrupted, 141 the reader of the output went away.
     """
+    _check_name(map_id, failed_only, place)
     work = _work(app, agent, template, shell)
     _check_source(source, lines, patterns)
     output = JsonLines()
@@ -151,45 +180,30 @@ def map_command(
                 _feed(itertools.chain((first,), items), waiting, work, progress), interrupt.stopping.is_set
             )
             failed = 0
-            mapped = runtime.imap(work.agent_id, feed, width=width, timeout=timeout, retries=retries)
+            taken = TakenOver()
+            mapped = runtime.imap(
+                work.agent_id,
+                feed,
+                width=width,
+                timeout=timeout,
+                retries=retries,
+                map_id=map_id,
+                failed_only=failed_only,
+            )
             with _closed_at_the_end(mapped) as results:
                 for index, result in enumerate(results):
                     output.write(result_row(index, waiting.popleft(), result, tracebacks=work.tracebacks))
                     progress.advance(ok=result.ok)
+                    taken.count(result)
                     failed += not result.ok
                     if failed and on_error == "raise" and interrupt.exit_code is None:
                         progress.note(f"item {index} failed: the rest is stopped (--on-error raise)")
                         break
+            if map_id is not None:
+                progress.note(taken.line())
         if interrupt.exit_code is not None:
             return interrupt.exit_code
         return FAILED if failed else OK
-
-
-def result_row(index: int, item: str, result: Result[Any], *, tracebacks: bool = True) -> dict[str, object]:
-    """The row of one item; ``textTruncated`` is in it only if the text was cut.
-
-    Args:
-        index: position of the item, from 0.
-        item: the item itself.
-        result: its outcome.
-        tracebacks: whether an error keeps the traceback of the agent's code.
-    """
-    error = result.error.to_json() if result.error else None
-    if error is not None and not tracebacks:
-        error.pop("traceback", None)
-    row: dict[str, object] = {
-        "index": index,
-        "input": item,
-        "status": result.status.value,
-        "text": result.text,
-        "error": error,
-        "runId": result.run_id or None,
-        "sessionKey": result.session_key or None,
-        "runtimeMs": result.runtime_ms,
-    }
-    if result.text_truncated:
-        row["textTruncated"] = True
-    return row
 
 
 def _nothing(interrupt: Interrupt) -> int:
@@ -217,6 +231,13 @@ def _work(app: str | None, agent: str | None, template: str | None, shell: bool)
 
     cwd = os.getcwd()
     return _Work((exec_item,), "exec", lambda item: {"argv": command.argv(item), "cwd": cwd})
+
+
+def _check_name(map_id: str | None, failed_only: bool, place: dict[str, str | None]) -> None:
+    if failed_only and map_id is None:
+        raise click.UsageError("--failed-only needs the --map-id of an earlier try")
+    if map_id is not None and place["name"] is None and place["state"] is None:
+        raise click.UsageError("--map-id needs a runtime whose state is kept: add --name NAME, or --state DIR")
 
 
 def _check_source(source: str | None, lines: str | None, patterns: tuple[str, ...]) -> None:

@@ -40,8 +40,10 @@ class LiveRuntime(Protocol):
         width: int | None = None,
         timeout: float | None = None,
         retries: int = 0,
+        map_id: str | None = None,
+        failed_only: bool = False,
     ) -> Iterator[Result[Any]]:
-        """Results in order; takes items as it needs them."""
+        """Results in order; takes items as it needs them, and over what an earlier try of a named map has done."""
 
     def map(self, agent_id: str, items: Iterable[object]) -> list[Result[Any]]:
         """All results, in order."""

@@ -13,6 +13,7 @@ __all__ = [
     "CannotPlace",
     "DeleteRefused",
     "JournalError",
+    "MapInUse",
     "PickleRefused",
     "PoolTooSmall",
     "ProtocolRefused",
@@ -119,6 +120,23 @@ class RuntimeInUse(OpenClawRayError):
         return (
             f"runtime {self.name!r} is in use by process {self.pid} on {self.host} since {when}; "
             f"Runtime.connect({self.name!r}), if_exists='connect', or another name"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class MapInUse(OpenClawRayError):
+    """Another map of this name (``map_id``) is at work, by process ``pid`` on ``host``, under the root ``root``."""
+
+    map_id: str
+    pid: int
+    host: str
+    root: str
+
+    def __str__(self) -> str:
+        where = f"process {self.pid} on {self.host}" if self.pid else "another process"
+        return (
+            f"map {self.map_id!r} is being worked on by {where} (root {self.root or 'unknown'}): two at once would run "
+            "its items twice; wait for its end, stop that root, or give another map_id"
         )
 
 

@@ -155,6 +155,8 @@ class Cause(StrEnum):
     """It was never admitted: a limit or policy said no, or the item cannot be asked for."""
     VALUE_LOST = "value_lost"
     """The process that held a large value or input died."""
+    NOT_TRIED = "not_tried"
+    """An item of a named map that no earlier try ran to an end, where only failed ones were to run."""
 
 
 class ResultStatus(StrEnum):

@@ -13,7 +13,9 @@ It has no thread, clock or I/O of its own; a turn, a driver and the simulator sh
    `MapWindow.place_freed` when a child from elsewhere ends. Any other refusal is an error result in place.
 4. A run that failed, timed out or was lost is admitted anew, as a new run, up to ``retries`` times. A
    cancelled one is not: somebody wanted it to end.
-5. With ``on_error="raise"`` the first item without success ends the admitting; `MapWindow.take_stops` names
+5. An item that is known already, of an earlier try of a map that has a name, takes no ticket: its result stands in
+   its place, and counts among those that are ready.
+6. With ``on_error="raise"`` the first item without success ends the admitting; `MapWindow.take_stops` names
    the runs to stop, those whose receipts come later included.
 """
 
@@ -21,7 +23,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -90,6 +92,7 @@ class MapWindow:
         ordered: hand results out in the order of the items, or as they come.
         ahead: runs admitted beyond ``width``, so that one is queued when another ends.
         on_error: see `OnError`.
+        known: asked about each item, with its index, as it is pulled: its result if it is not to run.
 
     Raises:
         ValueError: a count is not a whole number, or too small.
@@ -104,6 +107,7 @@ class MapWindow:
         ordered: bool = True,
         ahead: int = 0,
         on_error: OnError | str = OnError.COLLECT,
+        known: Callable[[int, Any], Result[Any] | None] | None = None,
     ) -> None:
         for name, count, least in (("width", width, 1), ("retries", retries, 0), ("ahead", ahead, 0)):
             if not isinstance(count, int) or isinstance(count, bool) or count < least:
@@ -114,6 +118,7 @@ class MapWindow:
         self._retries = retries
         self._ordered = ordered
         self._on_error = OnError(on_error)
+        self._known = known
         self._failure: Result[Any] | None = None
         self._broken: BaseException | None = None
         self._exhausted = False
@@ -138,7 +143,7 @@ class MapWindow:
         """The items to admit now; they count as admitted.
 
         Raises:
-            Exception: what the iterator raised; items pulled before it are returned first.
+            Exception: what the iterator, or ``known``, raised; items pulled before it are returned first.
         """
         if self._broken is not None:
             raise self._broken
@@ -150,8 +155,11 @@ class MapWindow:
             elif self._exhausted or self.in_flight + self._ready >= self._open:
                 break
             else:
+                result = None
                 try:
                     item = next(self._items)
+                    if self._known is not None:
+                        result = self._known(self._next_index, item)
                 except StopIteration:
                     self._exhausted = True
                     break
@@ -164,6 +172,9 @@ class MapWindow:
                     break
                 index, attempt = self._next_index, 0
                 self._next_index += 1
+                if result is not None:
+                    self._finish(index, result)
+                    continue
             ticket = Ticket(self._next_number, index, attempt, item)
             self._next_number += 1
             self._asked[ticket.number] = (ticket, self._ends)
@@ -191,14 +202,14 @@ class MapWindow:
             kind = "SpawnForbidden" if receipt.status == "forbidden" else "SpawnError"
             why = receipt.error or f"the spawn was answered {receipt.status!r}"
             cancelled = receipt.limit == STOPPED
-            self._finish(ticket, _refused("stopped" if cancelled else kind, why, cancelled=cancelled))
+            self._finish(ticket.index, _refused("stopped" if cancelled else kind, why, cancelled=cancelled))
         if not self._asked:
             self._early.clear()
 
     def reject(self, ticket: Ticket, error: BaseException) -> None:
         """The item cannot even be asked for, e.g. `InvalidItem`: an error result in its place."""
         if self._asked.pop(ticket.number, None) is not None:
-            self._finish(ticket, _refused(type(error).__name__, str(error)))
+            self._finish(ticket.index, _refused(type(error).__name__, str(error)))
 
     def settled(self, run_id: str, result: Result[Any]) -> None:
         """The end of one run; a second end of the same run, or that of a foreign one, changes nothing."""
@@ -214,7 +225,7 @@ class MapWindow:
         if result.status in _RETRIED and ticket.attempt < self._retries and not self._stopped:
             heapq.heappush(self._again, (ticket.index, ticket.attempt + 1, ticket.item))
         else:
-            self._finish(ticket, result)
+            self._finish(ticket.index, result)
 
     def place_freed(self) -> None:
         """A child that is not this map's has ended: one more run may be tried under back-pressure."""
@@ -282,11 +293,11 @@ class MapWindow:
     def _ready(self) -> int:
         return len(self._in_place) + len(self._as_they_come)
 
-    def _finish(self, ticket: Ticket, result: Result[Any]) -> None:
-        if result.index != ticket.index:
-            result = replace(result, index=ticket.index)
+    def _finish(self, index: int, result: Result[Any]) -> None:
+        if result.index != index:
+            result = replace(result, index=index)
         if self._ordered:
-            self._in_place[ticket.index] = result
+            self._in_place[index] = result
         else:
             self._as_they_come.append(result)
         if not result.ok and self._on_error is OnError.RAISE and self._failure is None:

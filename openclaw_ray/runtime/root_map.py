@@ -19,6 +19,7 @@ from openclaw_ray.core.errors import InvalidItem, OpenClawRayError, TaskTooLarge
 from openclaw_ray.core.mapping import MapWindow, OnError, Ticket
 from openclaw_ray.core.protocol.messages import MapDone
 from openclaw_ray.core.results import Completion, Receipt, Result
+from openclaw_ray.runtime.named_map import NamedMap
 
 __all__ = ["root_map"]
 
@@ -41,18 +42,24 @@ def root_map(
     ordered: bool,
     on_error: OnError,
     transcripts: str,
+    named: NamedMap | None = None,
 ) -> Iterator[Result[Any]]:
     """Results of ``agent_id`` over ``items``; nothing starts before the first is asked for.
 
     Raises:
         RunError: with ``on_error="raise"``, for the first item without success; the others are stopped.
+        MapInUse: ``named``, and another map of that name is at work.
         RuntimeClosed, RuntimeUnavailable: the runtime went away.
         ValueError: at once, if an option is not as it may be.
     """
     # enough is queued for an actor that becomes free to find its next run in the answer to its own step
     ahead = min(3 * width, MOST_AHEAD)
-    window = MapWindow(items, width, retries=retries, ordered=ordered, ahead=ahead, on_error=on_error)
-    job = _Job(requester, window, agent_id, run_timeout(timeout, "timeout"), f"map:{map_id}", width, transcripts)
+    known = None if named is None else named.known
+    window = MapWindow(
+        items, width, retries=retries, ordered=ordered, ahead=ahead, on_error=on_error, known=known
+    )
+    seconds = run_timeout(timeout, "timeout")
+    job = _Job(requester, window, agent_id, seconds, f"map:{map_id}", width, transcripts, named)
     wake = getattr(items, "wake", None)
     if callable(wake):  # a feed: it raises NotYet when it has nothing, and calls back when it has
         wake(job.item_came)
@@ -61,11 +68,11 @@ def root_map(
 
 def _results(job: _Job, window: MapWindow, done: MapDone) -> Iterator[Result[Any]]:
     over = False
-    count = 0
+    job.begin()
     try:
         while True:
             for result in window.results():
-                count += 1
+                job.handed(result)
                 yield result
             job.admit()
             failure = window.failure
@@ -77,13 +84,13 @@ def _results(job: _Job, window: MapWindow, done: MapDone) -> Iterator[Result[Any
             if not ready:
                 job.wait()
             for result in ready:
-                count += 1
+                job.handed(result)
                 yield result
         over = True
     finally:
         if not over:
             job.abandon()
-        job.say(replace(done, summary=f"{done.summary}: {count} items handed out"))
+        job.end(done)
 
 
 class _Job:
@@ -98,6 +105,7 @@ class _Job:
         lane: str,
         width: int,
         transcripts: str,
+        named: NamedMap | None,
     ) -> None:
         self._requester = requester
         self._window = window
@@ -106,8 +114,22 @@ class _Job:
         self._lane = lane
         self._width = width
         self._transcripts = transcripts
+        self._named = named
+        self._count = self._reused = 0
         self._happenings: queue.SimpleQueue[_Happening] = queue.SimpleQueue()
         self._unanswered: dict[int, Future[Receipt]] = {}
+
+    def begin(self) -> None:
+        """Nothing was asked for yet: a name is claimed first."""
+        if self._named is not None:
+            self._named.begin()
+
+    def handed(self, result: Result[Any]) -> None:
+        """One more is handed out."""
+        self._count += 1
+        if self._named is not None:
+            self._reused += result.reused
+            self._named.handed(result.index)
 
     def admit(self) -> None:
         """Ask for what the window has room for."""
@@ -115,7 +137,10 @@ class _Job:
             requests, asked = [], []
             for ticket in tickets:
                 try:
-                    requests.append(item_request(self._agent_id, ticket.item, ticket.index, self._timeout))
+                    request = item_request(self._agent_id, ticket.item, ticket.index, self._timeout)
+                    if self._named is not None:
+                        request = replace(request, item=self._named.item(ticket.index))
+                    requests.append(request)
                     asked.append(ticket)
                 except (InvalidItem, TaskTooLarge) as error:
                     self._window.reject(ticket, error)
@@ -179,6 +204,11 @@ class _Job:
         if future.exception() is None and (receipt := future.result()).accepted:
             self._requester.dismiss((receipt.run_id,))
 
-    def say(self, done: MapDone) -> None:
-        """One summary row."""
-        self._requester.courier.post(done)
+    def end(self, done: MapDone) -> None:
+        """One summary row; a name is free again."""
+        of_before = f", {self._reused} of them from an earlier try" if self._reused else ""
+        done = replace(done, summary=f"{done.summary}: {self._count} items handed out{of_before}")
+        if self._named is not None:
+            self._named.end(done)
+        else:
+            self._requester.courier.post(done)

@@ -25,10 +25,12 @@ from openclaw_ray.core.errors import (
 )
 from openclaw_ray.core.keys import main_key, normalise_agent_id, normalise_key
 from openclaw_ray.core.mapping import OnError
+from openclaw_ray.core.named_map import check_map_id
 from openclaw_ray.core.results import Receipt, Result, StopReport
 from openclaw_ray.runtime import opening
 from openclaw_ray.runtime.client import TurnClient
 from openclaw_ray.runtime.looking import RuntimeView
+from openclaw_ray.runtime.named_map import NamedMap
 from openclaw_ray.runtime.root_map import root_map
 
 if TYPE_CHECKING:
@@ -287,6 +289,7 @@ class Runtime(RuntimeView):
         retries: int = 0,
         transcripts: Literal["all", "failed", "none"] = "all",
         map_id: str | None = None,
+        failed_only: bool = False,
     ) -> list[Result[Any]]:
         """One session per item; results in the order of the items. See `imap`."""
         return list(
@@ -299,6 +302,7 @@ class Runtime(RuntimeView):
                 retries=retries,
                 transcripts=transcripts,
                 map_id=map_id,
+                failed_only=failed_only,
             )
         )
 
@@ -313,6 +317,7 @@ class Runtime(RuntimeView):
         retries: int = 0,
         transcripts: Literal["all", "failed", "none"] = "all",
         map_id: str | None = None,
+        failed_only: bool = False,
         ordered: bool = True,
     ) -> Iterator[Result[Any]]:
         """One session per item, results as a stream; memory stays flat however many items there are.
@@ -325,11 +330,18 @@ class Runtime(RuntimeView):
             on_error: ``collect`` (errors are results in place) or ``raise`` (the first one stops the others).
             retries: further runs of an item that failed, timed out or was lost.
             transcripts: which sessions keep a transcript: ``all``, those that ``failed``, or ``none``.
-            map_id: names the map, for a later try that takes over what was done (not yet in effect).
+            map_id: names the map. A later try of that name, by whichever client of a runtime with this state dir,
+                takes over what succeeded (``result.reused``) and runs the rest. It waits for what an earlier try has
+                left running, and while that try's client is silent, until its lease is over. An item is known by its
+                position, the agent, and its content; one whose pickle is not the same in each process, and one whose
+                value was over 64 KB, runs again.
+            failed_only: of a named map, run only items that failed, timed out or were lost in an earlier try. The
+                results of others are taken over; one that no try ran to an end is ``cancelled``, error ``NotTried``.
             ordered: hand results out in order, or as they come.
 
         Raises:
             UnknownAgent: there is no such agent; nothing was started.
+            MapInUse: another map of this ``map_id`` is at work; nothing was started.
             RunError: with ``on_error="raise"``.
             ValueError: an option is not as it may be; nothing was started.
         """
@@ -340,8 +352,14 @@ class Runtime(RuntimeView):
             raise UnknownAgent(agent_id, tuple(sorted(known)))
         if transcripts not in ("all", "failed", "none"):
             raise ValueError(f"transcripts is 'all', 'failed' or 'none', not {transcripts!r}")
+        if failed_only and map_id is None:
+            raise ValueError("failed_only needs the map_id of an earlier try")
+        asker = self._client.requester
+        named = None
+        if map_id is not None:
+            named = NamedMap(self._query, asker, agent, check_map_id(map_id), failed_only=failed_only)
         return root_map(
-            self._client.requester,
+            asker,
             agent,
             items,
             map_id=map_id or uuid.uuid4().hex,
@@ -351,6 +369,7 @@ class Runtime(RuntimeView):
             ordered=ordered,
             on_error=OnError(on_error),
             transcripts=transcripts,
+            named=named,
         )
 
     def stop(self, key: str, *, timeout: float | None = None) -> StopReport:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from openclaw_ray.core.errors import JournalError
-from openclaw_ray.store._schema import APPLICATION_ID, SCHEMA_VERSION, creation
+from openclaw_ray.store._schema import APPLICATION_ID, SCHEMA_VERSION, creation, upgrade
 
 __all__ = ["AUTO_CHECKPOINT", "connect", "open_reader", "open_writer"]
 
@@ -96,6 +96,12 @@ def _prepare(path: Path, db: sqlite3.Connection, full: bool) -> None:
             )
         db.execute("BEGIN IMMEDIATE")
         for statement in creation():
+            db.execute(statement)
+        db.execute("COMMIT")
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version < SCHEMA_VERSION:
+        db.execute("BEGIN IMMEDIATE")
+        for statement in upgrade(version):
             db.execute(statement)
         db.execute("COMMIT")
     db.execute(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}")

@@ -17,18 +17,21 @@ from dataclasses import dataclass
 
 from openclaw_ray.core.protocol.journal import COLUMNS
 
-__all__ = ["APPLICATION_ID", "INTEGER_KEYED", "SCHEMA_VERSION", "Statements", "creation", "statements"]
+__all__ = ["APPLICATION_ID", "INTEGER_KEYED", "SCHEMA_VERSION", "Statements", "creation", "statements", "upgrade"]
 
 APPLICATION_ID = 0x6F63_7261
 """``ocra``: marks a SQLite file as a journal of ours (``PRAGMA application_id``)."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """``PRAGMA user_version`` of the tables as they are made here."""
 
 INTEGER_KEYED = frozenset({"rows", "events"})
 """Tables whose key is a rising integer."""
 
-_LASTING = {"sessions": ("root", "requester"), "runs": ("root", "requester")}
+_ADDED = {2: ("claims", "items")}
+"""Tables that came with a version."""
+
+_LASTING = {"sessions": ("root", "requester"), "runs": ("root", "requester"), "items": ("page",)}
 """Indexed columns that a record is born with: an upsert that finds them unchanged spares their indexes."""
 
 
@@ -64,20 +67,26 @@ def _order(table: str) -> str:
 
 def creation() -> list[str]:
     """The statements that make all tables and indexes in an empty file, its marks included."""
-    made = []
-    for table, columns in COLUMNS.items():
-        # no type for the key: whatever was written comes back as it was, text or number
-        key = (
-            "key INTEGER PRIMARY KEY"
-            if table in INTEGER_KEYED
-            else "id INTEGER PRIMARY KEY, key NOT NULL UNIQUE"
-        )
-        fields = "".join(f", {column}" for column in columns)
-        made.append(f"CREATE TABLE {table} ({key}, live INTEGER NOT NULL{fields}, data BLOB NOT NULL)")
-    for table, lasting in _LASTING.items():
+    made = [statement for table in COLUMNS for statement in _table(table)]
+    return [*made, f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {SCHEMA_VERSION}"]
+
+
+def upgrade(version: int) -> list[str]:
+    """The statements that bring a file of an older ``version`` to this one; it keeps all that it has."""
+    newer = sorted(number for number in _ADDED if number > version)
+    made = [statement for number in newer for table in _ADDED[number] for statement in _table(table)]
+    return [*made, f"PRAGMA user_version = {SCHEMA_VERSION}"]
+
+
+def _table(table: str) -> list[str]:
+    # no type for the key: whatever was written comes back as it was, text or number
+    key = "key INTEGER PRIMARY KEY" if table in INTEGER_KEYED else "id INTEGER PRIMARY KEY, key NOT NULL UNIQUE"
+    fields = "".join(f", {column}" for column in COLUMNS[table])
+    made = [f"CREATE TABLE {table} ({key}, live INTEGER NOT NULL{fields}, data BLOB NOT NULL)"]
+    if lasting := _LASTING.get(table):
         made += [f"CREATE INDEX {table}_{column} ON {table} ({column})" for column in lasting]
         made.append(f"CREATE INDEX {table}_live ON {table} (id) WHERE live = 1")
-    return [*made, f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {SCHEMA_VERSION}"]
+    return made
 
 
 def statements(table: str) -> Statements:

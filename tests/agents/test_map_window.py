@@ -39,6 +39,50 @@ def indices(things: list[Any]) -> list[int]:
 # ---------------------------------------------------------------------- by example
 
 
+def test_an_item_that_is_known_takes_no_ticket_and_its_result_its_place() -> None:
+    window = MapWindow("abcdef", 1, known=lambda index, item: None if item in "bd" else Result(text=item, reused=True))
+    [second] = window.admit()
+    assert (second.index, second.item) == (1, "b")
+    assert [(r.index, r.text) for r in window.results()] == [(0, "a")]
+    end(window, accept(window, second))
+    [fourth] = window.admit()
+    end(window, accept(window, fourth))
+    assert window.admit() == []
+    found = window.results()
+    assert [(r.index, r.reused) for r in found] == [(1, False), (2, True), (3, False), (4, True)]
+    assert window.admit() == []
+    assert indices(window.results()) == [5]
+    assert window.done
+
+
+def test_known_items_are_pulled_no_further_ahead_than_others() -> None:
+    source = itertools.count()
+    window = MapWindow(source, 2, known=lambda index, item: Result(text=str(index)))
+    assert window.admit() == []
+    assert indices(window.results()) == list(range(8))
+    assert next(source) == 8
+
+
+def test_a_known_item_without_success_stops_a_map_that_raises() -> None:
+    lost = Result(status=CANCELLED)
+    window = MapWindow("abc", 3, on_error="raise", known=lambda index, item: lost if item == "b" else None)
+    [first] = window.admit()
+    assert window.failure == Result(status=CANCELLED, index=1)
+    run = accept(window, first)
+    assert window.take_stops() == [run]
+
+
+def test_what_asking_for_a_known_item_raises_comes_after_the_tickets_before_it() -> None:
+    def known(index: int, item: object) -> None:
+        if index == 2:
+            raise ConnectionError("the journal is away")
+
+    window = MapWindow("abcdef", 4, known=known)
+    assert indices(window.admit()) == [0, 1]
+    with pytest.raises(ConnectionError, match="away"):
+        window.admit()
+
+
 def test_no_more_than_width_runs_are_admitted_at_once() -> None:
     window = MapWindow("abcdef", 2)
     tickets = window.admit()

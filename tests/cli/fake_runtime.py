@@ -76,11 +76,14 @@ class FakeRuntime:
         width: int | None = None,
         timeout: float | None = None,
         retries: int = 0,
+        map_id: str | None = None,
+        failed_only: bool = False,
         requester: str = ROOT,
     ) -> Iterator[Result[Any]]:
         if agent_id not in self.agents:
             raise UnknownAgent(agent_id, tuple(self.agents))
-        self.calls.append({"agent_id": agent_id, "width": width, "timeout": timeout, "retries": retries})
+        options = {"map_id": map_id, "failed_only": failed_only} if map_id is not None else {}
+        self.calls.append({"agent_id": agent_id, "width": width, "timeout": timeout, "retries": retries, **options})
         window = threading.Semaphore(4 * (width or 4))
         futures: queue.SimpleQueue[Future[Result[Any]] | BaseException | None] = queue.SimpleQueue()
         pool = ThreadPoolExecutor(width or 4)

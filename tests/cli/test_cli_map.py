@@ -18,7 +18,7 @@ from stand_ins import eventually
 
 from openclaw_ray.cli import opening
 from openclaw_ray.cli.main import run
-from openclaw_ray.cli.map_command import result_row
+from openclaw_ray.cli.map_rows import TakenOver, result_row
 from openclaw_ray.core.lifecycle import ResultStatus
 from openclaw_ray.core.results import ErrorInfo, Result
 
@@ -109,6 +109,63 @@ def test_options_reach_the_runtime(started: list[SimpleNamespace], app: str, lin
     assert started[0].app_dir == Path(app).parent
     place = started[0].place
     assert (place.name, place.state, place.address, place.config) == ("n", "/tmp/s", "a:1", str(config))
+
+
+def test_a_map_with_a_name_says_what_it_took_over_and_what_it_ran(
+    started: list[SimpleNamespace], app: str, lines: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    options = ["--name", "n", "--map-id", "nightly", "--failed-only", "--no-progress"]
+    assert run(["map", "--app", app, "--lines", lines, *options]) == 1
+    captured = capfdbinary.readouterr()
+    assert captured.err == b"reused 0, ran 3\n"
+    assert len(rows(captured.out)) == 3
+    [call] = started[0].runtime.calls
+    assert (call["map_id"], call["failed_only"]) == ("nightly", True)
+
+
+def test_what_was_taken_over_is_counted_by_kind() -> None:
+    def error(cause: str) -> ErrorInfo:
+        return ErrorInfo("x", "x", cause=cause)
+
+    taken = TakenOver()
+    for _ in range(99_960):
+        taken.count(Result(reused=True))
+    for result in (
+        Result(),
+        Result(ResultStatus.ERROR, error=error("raised")),
+        Result(ResultStatus.CANCELLED, error=error("stopped")),
+        Result(ResultStatus.CANCELLED, error=error("not_tried")),
+    ):
+        taken.count(result)
+    assert taken.line() == (
+        "reused 99,960, ran 2, stopped 1, left out 1 never tried (run them without --failed-only)"
+    )
+
+
+def test_the_row_of_an_item_of_an_earlier_try_says_so() -> None:
+    assert result_row(0, "a", Result(text="A", reused=True))["reused"] is True
+    assert "reused" not in result_row(0, "a", Result(text="A"))
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        (["--map-id", "m"], b"add --name NAME, or --state DIR"),
+        (["--failed-only", "--name", "n"], b"needs the --map-id of an earlier try"),
+        (["--name", "n", "--map-id", "a\nb"], b"printable"),
+    ],
+)
+def test_a_name_that_cannot_be_had_is_refused_before_anything_starts(
+    started: list[SimpleNamespace],
+    app: str,
+    lines: str,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    options: list[str],
+    remedy: bytes,
+) -> None:
+    assert run(["map", "--app", app, "--lines", lines, *options]) == 2
+    assert remedy in capfdbinary.readouterr().err
+    assert started == []
 
 
 def test_files_by_pattern_are_items(

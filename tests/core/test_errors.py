@@ -40,6 +40,7 @@ SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.RuntimeClosed: ("nightly",),
     errors.StateDirError: ("/x", "not writable"),
     errors.JournalError: ("/x/registry.sqlite", "malformed"),
+    errors.MapInUse: ("nightly", 4711, "node-1", "agent:main:driver:1"),
     errors.RayUnreachable: ("10.0.0.1:6379", "refused"),
     errors.RayClientUnsupported: ("ray://10.0.0.1:10001",),
     errors.DeleteRefused: ("agent:main:main", "main"),

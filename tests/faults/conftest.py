@@ -92,8 +92,8 @@ def drivers() -> Iterator[Callable[..., Driver]]:
     """Starts `Driver`s and ends those that are left."""
     started: list[Driver] = []
 
-    def start(*arguments: str, **environment: str) -> Driver:
-        started.append(Driver(*arguments, **environment))
+    def start(*arguments: str, cwd: str | None = None, **environment: str) -> Driver:
+        started.append(Driver(*arguments, cwd=cwd, **environment))
         return started[-1]
 
     yield start

@@ -106,13 +106,14 @@ class Log:
 class Driver:
     """A Python program in a process of its own, with a mark that all it starts inherits."""
 
-    def __init__(self, *arguments: str, **environment: str) -> None:
+    def __init__(self, *arguments: str, cwd: str | None = None, **environment: str) -> None:
         self.mark = ProcessMark()
         paths = [str(HERE), str(Path(oc.__file__).parent.parent)]
         env = self.mark.environment({**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment})
         self.process = subprocess.Popen(
             [sys.executable, *arguments],
             env=env,
+            cwd=cwd,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

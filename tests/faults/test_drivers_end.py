@@ -211,6 +211,23 @@ def test_a_client_that_is_only_slow_keeps_its_root(
     eventually(lambda: not rt.runs(root=root, state="running"), 10)
 
 
+def test_the_map_of_a_killed_client_is_taken_over_by_the_next_of_its_name_and_runs_nothing_twice(
+    rt: oc.Runtime, ray_here: str, drivers: Callable[..., Driver], log: Log
+) -> None:
+    client = drivers(str(HERE / "map_driver.py"), rt.name, log.path, "taken", "30", "0.2", RAY_ADDRESS=ray_here)
+    assert client.line() == "r0"
+    items = [(log.path, i, 0.2) for i in range(30)]
+    with pytest.raises(oc.MapInUse, match=f"'taken' is being worked on by process {client.process.pid}"):
+        rt.map("count", items, map_id="taken")
+    client.process.kill()
+    results = rt.map("count", items, map_id="taken", width=3)
+    assert [result.text for result in results] == [f"r{i}" for i in range(30)]
+    assert any(result.reused for result in results)
+    assert not all(result.reused for result in results)
+    assert log.doubled() == {}, "what was running was waited for, and taken over"
+    assert len(log.lines()) == 30
+
+
 def test_a_driver_that_only_waits_hears_of_a_registry_that_hangs_and_may_ask_again(
     rt: oc.Runtime, tmp_path: Path
 ) -> None:

@@ -751,6 +751,15 @@ def connecting(turn: oc.SyncTurn) -> dict[str, Any]:
     return {"own": turn.session.key, "root": runtime.root_key, **seen}
 
 
+@oc.agent
+def mapping_again(turn: oc.SyncTurn) -> list[list[bool]]:
+    """Maps under a name twice by a connection of its own; which results are taken over."""
+    name, map_id = turn.input
+    with oc.Runtime.connect(name) as runtime:
+        items = ["a", "b", "c"]
+        return [[result.reused for result in runtime.map("echo", items, map_id=map_id)] for _ in range(2)]
+
+
 @oc.agent(spawns=False)
 def checking(turn: oc.SyncTurn) -> str:
     """Writes down what check() raises."""

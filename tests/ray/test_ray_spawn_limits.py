@@ -71,7 +71,7 @@ def test_five_ends_of_five_kinds_free_five_places_at_once(rt: oc.Runtime, gate: 
 def test_a_child_that_has_ended_counts_while_its_own_children_live(rt: oc.Runtime, gate: Gate) -> None:
     receipt = rt.spawn("go", "abandoning", input=gate.place)
     gate.wait_for(2)
-    eventually(lambda: (gate.place / "answer").exists())
+    eventually(lambda: gate.lines("answer"))
     assert gate.read("answer") == "maxChildrenPerAgent 5"
     gate.open()
     assert rt.result(receipt).ok

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 
 from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.protocol.journal import COLUMNS, Journal, JournalFault, MemoryJournal, Write
+from openclaw_ray.store._selection import select_query
 from openclaw_ray.store.sqlite_journal import SqliteJournal
 
 
@@ -245,3 +248,45 @@ def test_it_answers_as_the_simulators_journal_does(commits: list[list[Write]], p
             assert everything(real) == everything(model)
         finally:
             real.close()
+
+
+def older(path: Path) -> None:
+    """Make a journal of version 1 of one that has nothing newer in it."""
+    db = sqlite3.connect(path, isolation_level=None)
+    for table in ("claims", "items"):
+        assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+        db.execute(f"DROP TABLE {table}")
+    db.execute("PRAGMA user_version = 1")
+    db.close()
+
+
+def test_a_journal_of_an_older_version_is_brought_up_and_keeps_what_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "registry.sqlite"
+    journal = SqliteJournal(path)
+    journal.commit([run("r1", b"one"), Write("meta", "seq", b"7")])
+    journal.close()
+    older(path)
+    with closing(SqliteJournal(path, read_only=True)) as reader:
+        assert reader.get("runs", "r1") == b"one", "who only reads changes nothing"
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+    for _ in range(2):
+        with closing(SqliteJournal(path)) as journal:
+            journal.commit([Write("items", "m1", b"item", False, ("m\n0",)), Write("claims", "m", b"claim")])
+            assert journal.select("items", {"page": ["m\n0"]}, limit=9) == [b"item"]
+            assert journal.live("claims") == [("m", b"claim")]
+            assert journal.get("runs", "r1") == b"one"
+    with closing(sqlite3.connect(path)) as db:
+        made = set(db.execute("SELECT type, name FROM sqlite_master"))
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+    fresh = tmp_path / "fresh.sqlite"
+    SqliteJournal(fresh).close()
+    with closing(sqlite3.connect(fresh)) as db:
+        assert set(db.execute("SELECT type, name FROM sqlite_master")) == made
+
+
+def test_a_page_of_items_is_found_by_its_index(journal: SqliteJournal) -> None:
+    sql, bound = select_query("items", {"page": ["m\n0"]}, limit=9, offset=0, newest_first=False)
+    with closing(sqlite3.connect(journal.path)) as db:
+        plan = " ".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", bound))
+    assert "items_page" in plan

@@ -441,3 +441,12 @@ def test_a_session_is_deleted_once_it_has_ended() -> None:
         row = rt.session(receipt.session_key)
         assert row is not None
         assert row["status"] == "archived"
+
+
+def test_a_map_with_a_name_runs_nothing_twice() -> None:
+    with LocalRuntime(agents=[echo]) as rt:
+        first = [result.run_id for result in rt.map("echo", ["a", "b"], map_id="nightly")]
+        again = rt.map("echo", ["a", "b", "c"], map_id="nightly")
+        assert [result.run_id for result in again][:2] == first
+        assert [result.text for result in again] == ["echo: a", "echo: b", "echo: c"]
+        assert rt.stats().sessions_started == 3

@@ -11,6 +11,7 @@ from openclaw_ray.core.admission import Refusal, SpawnFacts, SpawnLimits, check_
 from openclaw_ray.core.keys import main_key, normalise_agent_id, role
 from openclaw_ray.core.lifecycle import DeliveryState, RunKind
 from openclaw_ray.core.limits import Compat
+from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.messages import Admit
 from openclaw_ray.core.protocol.names import ChildNames
@@ -67,6 +68,9 @@ class Admitting:
         entry = s.agents[normalise_agent_id(agent_id) or agent_id]
         if admit.session_key in s.sessions:
             return self._refuse(Receipt("error", error=f"session key {admit.session_key!r} is taken"))
+        if admit.item is not None and self._taken_over(admit.item):
+            text = f"a later try has taken map {admit.item.map_id!r} over, as this client had been silent for too long"
+            return self._refuse(Receipt("error", error=text, limit="mapId"))
         depth = requester.depth + 1
         child = Session(
             admit.session_key,
@@ -135,6 +139,11 @@ class Admitting:
         path = "agents.defaults.subagents.runTimeoutSeconds"
         text = f"runTimeoutSeconds is not taken with ray.compat {self.s.limits.compat.value}; set {path}"
         return Refusal("error", text, "runTimeoutSeconds", path=path)
+
+    def _taken_over(self, item: MapItem) -> bool:
+        """Whether another try holds the map's name: two of them would run an item twice."""
+        held = self.s.claims.get(item.map_id)
+        return held is not None and held.claim != item.claim
 
     def _may_spawn(self, own: AgentEntry, operator: bool) -> bool:
         """``spawns=False`` is held to, as the reserve rule counts such a session as a leaf (PROTOCOL.md 3.3)."""
@@ -218,6 +227,7 @@ class Admitting:
             input=admit.input,
             index=admit.index,
             transcripts=admit.transcripts,
+            item=admit.item,
             client=client,
             kind=RunKind.MESSAGE if admit.route == "ask" else RunKind.TASK,
             deliver_to=requester.key,

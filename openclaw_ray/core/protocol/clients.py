@@ -77,11 +77,14 @@ class Clients:
 
     def silent(self, client_id: str) -> None:
         """Its lease has run out (2)."""
-        client = self.s.clients.get(client_id)
+        s = self.s
+        client = s.clients.get(client_id)
         if client is None or client.gone or not client.leased or not client.root:
             return
         if client.on_lost == "stop":
             self._leave(client_id, "client_gone")
+        else:
+            s.release_claims(client=client_id)  # a later try of its maps waits for what runs on, not for it
 
     def _leave(self, client_id: str, reason: str) -> None:
         s = self.s
@@ -124,6 +127,8 @@ class Clients:
             self._leave(client_id, "client_gone")
         for actor_id in list(s.actors):
             crew.died(actor_id, "the runtime was started anew")
+        for claim in list(s.claims.values()):
+            s.release_claims(claim=claim.claim)
         s.agents.clear()
         for bundle, _ in s.journal.live("bundles"):
             s.drop("bundles", bundle)

@@ -39,6 +39,7 @@ class Down:
         """End a downlink; what is unconfirmed on it is dropped (state decides what is said again elsewhere)."""
         self.s.receivers.pop(receiver, None)
         self._fresh.pop(receiver, None)
+        self.s.release_claims(receiver=receiver)
 
     def tell(self, receiver: str, message: DownMessage) -> None:
         """Say something to a receiver; silently nothing if there is no such receiver any more."""

@@ -227,6 +227,7 @@ class Ending(Delivery):
             run.outcome = Outcome(state)
         if not run.outcome.held:
             self.drop_value(run)  # of an earlier turn
+        s.item_ended(run)
         lineage.ended(s.runs, run)
         self._count_above(run)
         s.event("run", run, reason=run.outcome.error.message[:500] if run.outcome.error else None)

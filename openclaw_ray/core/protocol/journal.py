@@ -23,6 +23,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "runs": ("root", "session", "requester", "agent", "state", "created", "ended"),
     "rows": (),
     "events": (),
+    "claims": (),
+    "items": ("page",),
 }
 """Tables, each with the columns it can be filtered by. ``rows`` and ``events`` are keyed by rising integers."""
 

@@ -13,10 +13,11 @@ from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
 
 from openclaw_ray.core.lifecycle import DeliveryState, PauseReason, RunState
+from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Outcome, Payload
 from openclaw_ray.core.results import Usage
 
-__all__ = ["Actor", "Client", "Mark", "Receiver", "Record", "ReuseClass", "Run", "Session", "thaw"]
+__all__ = ["Actor", "Claim", "Client", "Mark", "Receiver", "Record", "ReuseClass", "Run", "Session", "thaw"]
 
 ReuseClass: TypeAlias = tuple[str, str, str, tuple[tuple[str, Any], ...]]
 """One frozen key, compared as a whole: (bundle, credentials, sandbox, resources). PROTOCOL.md 7.6."""
@@ -42,7 +43,11 @@ def _journaled(cls: type[Any]) -> type[Any]:
 
 
 def thaw(cls: type[Any], data: bytes) -> Any:
-    """The record that ``data`` is the frozen form of; an older journal's has not the fields that came after it."""
+    """The record that ``data`` is the frozen form of. One of an older version lacks the newest fields, the last ones.
+
+    Raises:
+        ValueError: it has more fields than this version knows.
+    """
     values = pickle.loads(data)
     if len(values) > len(cls.FIELDS):
         raise ValueError(f"{cls.__name__} of {len(values)} fields: the journal is of a newer version")
@@ -129,6 +134,8 @@ class Run(Record):
     usage: Usage = field(default_factory=Usage)
     below_usage: Usage = field(default_factory=Usage)
     task_name: str | None = None
+    item: MapItem | None = None
+    """What it is to a map that has a name."""
     # memory alone
     children: dict[str, None] = _live(factory=dict)
     unsettled: int = _live(0)
@@ -257,6 +264,16 @@ class Mark(Record):
 
 
 @dataclass(slots=True)
+class Claim(Record):
+    """One try at a map that has a name: its own id, its client, and the downlink that it ends with."""
+
+    map_id: str
+    claim: str
+    client: str
+    receiver: str
+
+
+@dataclass(slots=True)
 class Receiver:
     """The numbered downlink of one client or activation (PROTOCOL.md 2.2); rebuilt by each incarnation."""
 
@@ -270,5 +287,5 @@ class Receiver:
     resend_at: float | None = None
 
 
-for _cls in (Run, Session, Actor, Client, Mark):
+for _cls in (Run, Session, Actor, Client, Mark, Claim):
     _journaled(_cls)

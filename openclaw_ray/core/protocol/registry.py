@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from openclaw_ray.core.clock import Clock
 from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
+from openclaw_ray.core.named_map import ClaimAnswer
 from openclaw_ray.core.protocol.birth import Birth
 from openclaw_ray.core.protocol.clients import Clients
 from openclaw_ray.core.protocol.crew import Crew
@@ -26,6 +27,7 @@ from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.journal import Journal, Write
+from openclaw_ray.core.protocol.maps import Maps
 from openclaw_ray.core.protocol.messages import (
     Answer,
     Bye,
@@ -88,6 +90,7 @@ class Registry:
         self.crew = Crew(self.s, self.down, self.birth, self.ending)
         self.clients = Clients(self.s, self.down, self.stopping)
         self.deleting = Deleting(self.s)
+        self.maps = Maps(self.s, self.birth)
         self._idle_look = 0.0
         journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])
         restore(self.s, self.down)
@@ -333,6 +336,14 @@ class Registry:
         if run is None:
             raise KeyError(run_id)
         return self.birth.completed(run, "") if run.terminal else None
+
+    def claim_map(
+        self, map_id: str, claim: str, client: str, receiver: str
+    ) -> tuple[ClaimAnswer, tuple[Effect, ...]]:
+        """A try at a map that has a name asks for it, see `Maps.claim`."""
+        answers: list[ClaimAnswer] = []
+        effects = self._entry(lambda: answers.append(self.maps.claim(map_id, claim, client, receiver)))
+        return answers[0], effects
 
     def take_batch(self) -> HubBatch | None:
         """What is committed and to be pushed to the hub; not within a transaction."""

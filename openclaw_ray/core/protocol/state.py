@@ -20,10 +20,11 @@ from openclaw_ray.core.keys import mint_child
 from openclaw_ray.core.lanes import Lanes, Waiting, WaitingQueue
 from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
+from openclaw_ray.core.named_map import PAGE, item_key, page_key
 from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.journal import Journal, Write
 from openclaw_ray.core.protocol.messages import Archive, DownMessage, Effect, Row
-from openclaw_ray.core.protocol.records import Actor, Client, Mark, Receiver, ReuseClass, Run, Session
+from openclaw_ray.core.protocol.records import Actor, Claim, Client, Mark, Receiver, ReuseClass, Run, Session
 
 __all__ = ["AgentEntry", "State", "child_key"]
 
@@ -73,6 +74,7 @@ class State:
         self.actors: dict[str, Actor] = {}
         self.clients: dict[str, Client] = {}
         self.marks: dict[int, Mark] = {}
+        self.claims: dict[str, Claim] = {}
         self.receivers: dict[str, Receiver] = {}
         self.lanes = Lanes()
         self.queue = WaitingQueue()
@@ -122,7 +124,7 @@ class State:
 
     # ------------------------------------------------------------------ changes
 
-    def touch(self, record: Run | Session | Actor | Client | Mark) -> None:
+    def touch(self, record: Run | Session | Actor | Client | Mark | Claim) -> None:
         """Write ``record`` in this transaction."""
         match record:
             case Run():
@@ -135,6 +137,8 @@ class State:
                 self._dirty["clients", record.id] = record
             case Mark():
                 self._dirty["marks", record.seq] = record
+            case Claim():
+                self._dirty["claims", record.map_id] = record
 
     def retire(self, record: Run | Session) -> None:
         """Write ``record`` for the last time: it leaves memory and is read from the journal from now on."""
@@ -157,6 +161,23 @@ class State:
         self.drop("clients", client)
         for mark in [m for m in self.marks.values() if m.client == client and m.done]:
             self.forget_mark(mark.seq)
+
+    def release_claims(self, *, claim: str = "", client: str = "", receiver: str = "") -> None:
+        """These tries at named maps are over: by their own id, their client, or the downlink that they end with."""
+        for held in list(self.claims.values()):
+            if claim == held.claim or client == held.client or receiver == held.receiver:
+                del self.claims[held.map_id]
+                self.drop("claims", held.map_id)
+
+    def item_ended(self, run: Run) -> None:
+        """Keep how an item of a named map ended. One that was stopped did not end by itself: what is known of an
+        earlier try stands."""
+        item = run.item
+        if item is None or not item.digest or run.index is None or run.state is RunState.CANCELLED:
+            return
+        data = pickle.dumps((run.index, item.digest, run.id, run.state.value), protocol=5)
+        key, page = item_key(item.map_id, run.index, item.digest), page_key(item.map_id, run.index // PAGE)
+        self._writes.append(Write("items", key, data, False, (page,)))
 
     def drop(self, table: str, key: str | int) -> None:
         """Delete a record."""

@@ -106,13 +106,18 @@ class Turns:
             self.s.touch(run)
 
     def map_done(self, event: MapDone) -> None:
-        """One summary row for a map (PROTOCOL.md 4.6), idempotent by the map's id."""
+        """One summary row for a map (PROTOCOL.md 4.6), idempotent by its id, and by the try's if it has a name."""
+        if event.claim:
+            self.s.release_claims(claim=event.claim)
+        if not event.summary:
+            return
         session_key = next(
             (x.key for x in self.s.sessions.values() if self.ending.birth.receiver_of(x.key) == event.receiver), ""
         )
         if session_key:
             session = self.s.sessions[session_key]
-            self.s.host_row(session, "system", event.summary, key=f"map:v1:{event.map_id}")
+            key = f"map:v1:{event.map_id}" + (f":{event.claim}" if event.claim else "")
+            self.s.host_row(session, "system", event.summary, key=key)
 
     def _current(self, run_id: str, activation: str) -> Run | None:
         run = self.s.runs.get(run_id)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.downlink import Spec
 from openclaw_ray.core.protocol.parts import CleanCheck, Outcome, Payload, Row
 from openclaw_ray.core.results import Completion, Receipt, Usage
@@ -203,11 +204,15 @@ class UsageAdded:
 @compact
 @dataclass(frozen=True, slots=True)
 class MapDone:
-    """A map has ended: one summary row in the caller's transcript (PROTOCOL.md 4.6)."""
+    """A map has ended: one summary row in the caller's transcript (PROTOCOL.md 4.6), none for an empty ``summary``.
+
+    ``claim``: that of a map that has a name, which is free then.
+    """
 
     receiver: str
     map_id: str
     summary: str
+    claim: str = ""
 
 
 @compact
@@ -258,6 +263,7 @@ class Admit:
         transcripts: ``all``, ``failed`` or ``none``: whether the child keeps a transcript.
         lane: lane of its own (a map's), with ``lane_width``; empty means the rule's.
         label, task_name: what lists show; a label is one un-ended child's of its requester's.
+        item: what it is to a map that has a name.
     """
 
     run: str
@@ -277,6 +283,7 @@ class Admit:
     index: int | None = None
     transcripts: str = "all"
     task_name: str | None = None
+    item: MapItem | None = None
 
 
 @compact

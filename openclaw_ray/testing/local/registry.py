@@ -17,9 +17,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from openclaw_ray.actors.registry_views import Views
+from openclaw_ray.actors.wire import pack
 from openclaw_ray.core.clock import Clock, SystemClock
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.limits import RuntimeLimits
+from openclaw_ray.core.named_map import ClaimAnswer
 from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.journal import MemoryJournal
 from openclaw_ray.core.protocol.messages import (
@@ -228,6 +230,15 @@ class LocalRegistry:
     def delete(self, key: str, session_id: str, revision: int) -> str:
         """Delete a session that was seen so; gives a word of `Deletion`."""
         return self._change(lambda core: core.delete(key, session_id, revision)).value
+
+    def claim_map(self, map_id: str, claim: str, client: str, receiver: str) -> ClaimAnswer:
+        """A client wants the map of this name for itself."""
+        return self._change(lambda core: core.claim_map(map_id, claim, client, receiver))
+
+    def map_page(self, map_id: str, page: int) -> bytes:
+        """What earlier tries of a map left for one page of positions."""
+        with self.lock:
+            return pack(self.core.maps.page(map_id, page))
 
     def last_event(self) -> int:
         """The journal's newest number."""

@@ -133,6 +133,7 @@ def derived(s: State) -> dict[str, Any]:
         out[f"actor {actor.id}"] = (actor.state, actor.epoch, actor.run)
     for mark in s.marks.values():
         out[f"mark {mark.seq}"] = (mark.stop, mark.open, mark.done)
+    out["claims"] = {(c.map_id, c.claim, c.client, c.receiver) for c in s.claims.values()}
     out["lanes"] = s.lanes.statistics()
     out["load"] = s.root_load
     out["queue"] = {(w.run, w.resume, w.age) for w in s.queue.waiting()}
@@ -162,4 +163,5 @@ def leftovers(s: State, dead_sessions: set[str]) -> list[str]:
                 f"{run.live_below} living below"
             )
     found += [f"mark {mark.seq} is kept" for mark in s.marks.values()]
+    found += [f"map {claim.map_id} is claimed by {claim.client}" for claim in s.claims.values()]
     return found

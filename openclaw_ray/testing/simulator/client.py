@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from openclaw_ray.core.protocol.messages import Bye, DownMessage, Verdict
 from openclaw_ray.core.protocol.messages import Join as JoinEvent
 from openclaw_ray.core.results import Receipt
+from openclaw_ray.testing.simulator.named_try import NamedTry
 from openclaw_ray.testing.simulator.network import Lost
 from openclaw_ray.testing.simulator.plans import Ask, Join, Map, Operation, Spawn, Stop, Work
 from openclaw_ray.testing.simulator.script import Script, Steps
@@ -155,7 +156,7 @@ class ClientScript(Script):
             case Map():
                 self.process.world.note(f"{self.process.name} maps {len(op.plans)}")
                 lane = f"map:{self.process.name}:{self.process.world.mint('m')}"
-                yield from self._patient(self.map(op, lane=lane))
+                yield from self._patient(self._named(op, lane) if op.map_id else self.map(op, lane=lane))
             case Join(until):
                 children = self.waiting_for()
                 need = min(len(children), 1) if until == "first" else len(children)
@@ -167,6 +168,16 @@ class ClientScript(Script):
                 yield from self._ask(agent, plan, patience)
             case _:
                 raise ValueError(f"a client does not {type(op).__name__.lower()}")
+
+    def _named(self, op: Map, lane: str) -> Steps:
+        named = NamedTry(self.process, op.map_id)
+        yield from named.begin()
+        if named.claimed:
+            yield from self.map(op, lane=lane, named=named)
+            named.end()
+        else:
+            self.process.world.note(f"{self.process.name} is refused map {op.map_id}")
+            self.process.cluster.monitor.refused_maps += 1
 
     def _patient(self, steps: Steps) -> Steps:
         for wait in steps:

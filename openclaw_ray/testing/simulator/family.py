@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openclaw_ray.core.mapping import Ticket
+from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import (
     Admit,
     Bound,
@@ -86,6 +87,7 @@ class Family:
         lane: str = "",
         lane_width: int = 0,
         ticket: Ticket | None = None,
+        item: MapItem | None = None,
         key: str = "",
         agent: str = "",
     ) -> Child:
@@ -111,6 +113,7 @@ class Family:
                 lane=lane,
                 lane_width=lane_width,
                 index=ticket.index if ticket is not None else None,
+                item=item,
             ),
             (self, child),
         )

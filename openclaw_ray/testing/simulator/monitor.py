@@ -3,16 +3,19 @@
 1. A completion reaches a turn or a client once, is given to a program at most once, and says what the journal says.
 2. A stop's report counts every run under its mark once, and all of them are terminal.
 3. A map gives one result for each item, in order; a full house is no result.
-4. What a registry counts is what its records say, and what a registry made from the journal has.
+4. An item of a named map has one run at a time, and none after it has succeeded.
+5. What a registry counts is what its records say, and what a registry made from the journal has.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from openclaw_ray.core.lifecycle import RunState, result_status
 from openclaw_ray.core.mapping import BACK_PRESSURE
+from openclaw_ray.core.named_map import item_key
 from openclaw_ray.core.protocol.messages import Completed
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.results import Receipt, Result, StopReport
@@ -33,6 +36,9 @@ class Monitor(TurnWatch):
         self.reports = 0
         self.forced = 0
         self.maps = 0
+        self.refused_maps = 0
+        self._named = False
+        self._items: set[str] = set()
         self._heard: set[tuple[str, str]] = set()
         self._used: dict[str, int] = {}
 
@@ -140,8 +146,27 @@ class Monitor(TurnWatch):
         most = s.limits.max_active_sessions
         if most is not None and s.turns_running > most:
             self.broken("maxActiveSessions", f"{s.turns_running} turns of {most}")
+        if self._named or core.s.claims:
+            self._named = True
+            self._named_maps(core)
         if self.cluster.world.random.random() < self.cluster.looks:
             self.look(core)
+
+    def _named_maps(self, core: Registry) -> None:
+        """An item has one run at a time, and none after it has succeeded."""
+        at_work: dict[str, str] = {}
+        for run in core.s.runs.values():
+            if run.item is None or run.terminal or run.index is None:
+                continue
+            key = item_key(run.item.map_id, run.index, run.item.digest)
+            other = at_work.setdefault(key, run.id)
+            if other != run.id:
+                self.broken("one run of an item at a time", f"{run.id} and {other} are of item {key!r}")
+            if run.id not in self._items:
+                self._items.add(run.id)
+                row = self.cluster.journal.get("items", key)
+                if row is not None and pickle.loads(row)[3] == RunState.SUCCEEDED:
+                    self.broken("nothing that has succeeded runs again", f"{run.id} is of item {key!r}")
 
     def look(self, core: Registry) -> None:
         """Count everything anew, and compare with a registry made from the journal."""

@@ -61,11 +61,12 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Map items with these plans, at most ``width`` at a time."""
+    """Map items with these plans, at most ``width`` at a time; a client may give the map a name."""
 
     plans: tuple[int, ...]
     width: int
     timeout: float | None = None
+    map_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from openclaw_ray.core.named_map import ClaimAnswer, ItemRow
 from openclaw_ray.core.protocol.journal import JournalFault
 from openclaw_ray.core.protocol.messages import (
     Answer,
@@ -152,6 +153,17 @@ class RegistryProcess(Process):
         if not self.perform(effects):
             return Lost.UNAVAILABLE
         return answer
+
+    def on_claim_map(self, map_id: str, claim: str, client: str, receiver: str) -> ClaimAnswer | Lost:
+        """A client claims the name of a map."""
+        done = self._enter(lambda: self.core.claim_map(map_id, claim, client, receiver))
+        if done is None or not self.perform(done[1]):
+            return Lost.UNAVAILABLE
+        return done[0]
+
+    def on_map_page(self, map_id: str, page: int) -> list[ItemRow]:
+        """A client asks what was done."""
+        return self.core.maps.page(map_id, page)
 
     def on_growth_failed(self, actor: str, why: str) -> None:
         """The pool could not create an actor."""

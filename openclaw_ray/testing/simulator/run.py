@@ -28,6 +28,7 @@ class Outline:
         states: of the runs that are over, by id.
         seconds: virtual time at which the last client was done.
         log: the trace, if one was kept.
+        refused_maps: of a name under which another map was at work.
     """
 
     events: int
@@ -43,6 +44,7 @@ class Outline:
     states: Mapping[str, RunState]
     seconds: float
     log: tuple[str, ...] = ()
+    refused_maps: int = 0
 
 
 class ScheduleBroken(AssertionError):
@@ -104,6 +106,7 @@ def run_schedule(schedule: Schedule, *, trace: bool = False, looks: float = 0.01
         {run: v.state for run, v in monitor.runs.items() if v["route"] != "driver"},
         max((client.left_at for client in cluster.clients), default=0.0),
         tuple(world.log or ()),
+        monitor.refused_maps,
     )
 
 

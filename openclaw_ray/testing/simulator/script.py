@@ -12,6 +12,7 @@ from typing import TypeAlias
 from openclaw_ray.core.mapping import MapWindow
 from openclaw_ray.core.results import Result
 from openclaw_ray.testing.simulator.family import Child, Family
+from openclaw_ray.testing.simulator.named_try import NamedTry
 from openclaw_ray.testing.simulator.plans import Map
 from openclaw_ray.testing.simulator.talker import Talker
 
@@ -111,9 +112,10 @@ class Script:
         """Spawned children whose ends the program has not been given."""
         return [child for child in self.spawned if not child.handed]
 
-    def map(self, op: Map, *, lane: str = "") -> Steps:
+    def map(self, op: Map, *, lane: str = "", named: NamedTry | None = None) -> Steps:
         """Map, handing results on as they come (PROTOCOL.md 4.6)."""
-        window = self._window = MapWindow(op.plans, op.width)
+        known = None if named is None else named.known
+        window = self._window = MapWindow(op.plans, op.width, known=known)
         results: list[Result[object]] = []
         while True:
             self.family.hand([c for c in self.family.asked if c.ticket is not None])
@@ -125,6 +127,7 @@ class Script:
                     route="map",
                     timeout=op.timeout,
                     ticket=ticket,
+                    item=None if named is None else named.item(ticket.item),
                     lane=lane,
                     lane_width=op.width if lane else 0,
                 )
