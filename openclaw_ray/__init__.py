@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from openclaw_ray.core.events import Event
     from openclaw_ray.core.lifecycle import DeliveryState, ResultStatus, RunState
     from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, Result, StopReport, Usage
+    from openclaw_ray.runtime.async_runtime import AsyncRuntime
     from openclaw_ray.runtime.runtime import Runtime
     from openclaw_ray.runtime.stats import RuntimeStats
 
@@ -70,6 +71,7 @@ _WHERE = {
     "AgentImportError": "core.errors",
     "AgentNotPicklable": "core.errors",
     "AskTimeout": "core.errors",
+    "AsyncRuntime": "runtime.async_runtime",
     "Cancelled": "core.errors",
     "CannotPlace": "core.errors",
     "Completion": "core.results",
@@ -127,6 +129,7 @@ __all__ = [
     "AgentImportError",
     "AgentNotPicklable",
     "AskTimeout",
+    "AsyncRuntime",
     "Cancelled",
     "CannotPlace",
     "Completion",
