@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from openclaw_ray.core.lifecycle import DeliveryState, ResultStatus, RunState
     from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, Result, StopReport, Usage
     from openclaw_ray.core.tool_results import ToolResult
+    from openclaw_ray.runtime.async_runtime import AsyncRuntime
     from openclaw_ray.runtime.runtime import Runtime
     from openclaw_ray.runtime.stats import RuntimeStats
 
@@ -75,6 +76,7 @@ _WHERE = {
     "AgentImportError": "core.errors",
     "AgentNotPicklable": "core.errors",
     "AskTimeout": "core.errors",
+    "AsyncRuntime": "runtime.async_runtime",
     "Cancelled": "core.errors",
     "CannotPlace": "core.errors",
     "Completion": "core.results",
@@ -137,6 +139,7 @@ __all__ = [
     "AgentImportError",
     "AgentNotPicklable",
     "AskTimeout",
+    "AsyncRuntime",
     "Cancelled",
     "CannotPlace",
     "Completion",
@@ -196,12 +199,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # else a misspelt name would be `Any` to type checkers
+
+    def __getattr__(name: str) -> Any:
+        if name not in _WHERE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-__all__ = ["Agent"]
+from openclaw_ray.agents.info import check_callable
+
+__all__ = ["Agent", "turn_method"]
 
 
 class Agent:
@@ -16,7 +18,11 @@ class Agent:
     Attributes:
         id: the agent's id; the class's own name in lower case if not given.
         resumable, spawns, follow_up: see `openclaw_ray.agents.info.AgentInfo`; a class is told of its
-            children's ends by further turns unless it says otherwise.
+            children's ends by further turns unless it says otherwise. One with an `on_resume` is resumable.
+
+    Raises:
+        TypeError: when the class is made: a method cannot be called with a turn, or is a generator; ``resumable`` is
+            no bool, or denies an `on_resume` of the same class.
     """
 
     id: ClassVar[str] = ""
@@ -29,7 +35,31 @@ class Agent:
         # not inherited: a subclass of an agent is another agent
         if "id" not in cls.__dict__:
             cls.id = cls.__name__.lower()
+        for name in ("on_turn", "on_resume"):
+            if name in cls.__dict__:
+                check_callable(cls.__dict__[name], "self", "turn")
+        says = cls.__dict__.get("resumable")
+        if says not in (None, True, False):
+            raise TypeError(f"{cls.__name__}.resumable is True or False, not {says!r}")
+        if "on_resume" in cls.__dict__:
+            if says is False:
+                raise TypeError(f"{cls.__name__} has an on_resume, and resumable = False: leave one of them out")
+            cls.resumable = True
 
     def on_turn(self, turn: Any) -> Any:
         """Take one turn: a `Turn` if this is ``async``, else a `SyncTurn`. What it returns is the outcome."""
         raise NotImplementedError(f"{type(self).__name__} has no on_turn")
+
+    def on_resume(self, turn: Any) -> Any:
+        """Take the turn of an interrupted run after a restart, ``turn.kind`` being ``resume`` (DESIGN.md 10).
+
+        Without one of its own, a class with ``resumable = True`` gets that turn by `on_turn`. In effect now: the class
+        counts as resumable, which is kept with the agent, and a turn of this kind is led here; no restart makes one
+        yet, interrupted runs end ``lost``.
+        """
+        return self.on_turn(turn)
+
+
+def turn_method(agent: type[Agent], resumes: bool) -> str:
+    """The method that takes a turn."""
+    return "on_resume" if resumes and agent.on_resume is not Agent.on_resume else "on_turn"

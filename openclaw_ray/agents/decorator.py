@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from openclaw_ray.agents.info import MARK, AgentInfo, checked_id
+from openclaw_ray.agents.info import MARK, AgentInfo, check_callable, checked_id
 
 __all__ = ["agent"]
 
@@ -41,10 +41,17 @@ def agent(
         id: the agent's id; the function's name in lower case if not given.
         resumable: see `AgentInfo`; so are ``spawns`` and ``follow_up``.
 
+    A resumable one takes the turn of an interrupted run itself, ``turn.kind`` being ``resume``; see `AgentInfo` for
+    what of it is in effect now.
+
     Raises:
-        TypeError: not a function that can be called with a turn and returns its outcome.
+        TypeError: not a function that can be called with a turn and returns its outcome; a setting that is no bool.
         ValueError: the id cannot be one.
     """
+
+    for name, value in (("resumable", resumable), ("spawns", spawns), ("follow_up", follow_up)):
+        if not isinstance(value, bool):
+            raise TypeError(f"@agent({name}=…) is True or False, not {value!r}")
 
     def mark(function: F) -> F:
         _check_shape(function)
@@ -60,10 +67,4 @@ def _check_shape(function: Any) -> None:
         raise TypeError(f"@agent is for functions; a class such as {function.__name__} subclasses Agent")
     if not inspect.isfunction(function):
         raise TypeError(f"@agent is for functions (def or async def), not for {type(function).__name__} objects")
-    plain = inspect.unwrap(function)
-    if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
-        raise TypeError(f"{function.__qualname__} is a generator; an agent returns its outcome")
-    try:
-        inspect.signature(function).bind(object())
-    except TypeError as exc:
-        raise TypeError(f"{function.__qualname__} cannot be called with one argument, the turn: {exc}") from None
+    check_callable(function, "turn")

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["MARK", "AgentInfo", "agent_info", "checked_id", "is_async"]
+__all__ = ["MARK", "AgentInfo", "agent_info", "check_callable", "checked_id", "is_async"]
 
 MARK = "__openclaw_agent__"
 """The attribute of an agent function that holds its `AgentInfo`."""
@@ -21,7 +21,8 @@ class AgentInfo:
 
     Attributes:
         id: ``[a-z0-9][a-z0-9_-]{0,63}``.
-        resumable: an interrupted run may be given one synthetic message after a restart (DESIGN.md 10).
+        resumable: an interrupted run may be given one synthetic message after a restart (DESIGN.md 10). In effect
+            now: kept with the agent; no restart resumes anything yet, interrupted runs end ``lost``.
         spawns: it may have children; one that may not is placed more freely (PROTOCOL.md 3.3).
         follow_up: it wants a further turn when children that outlived its turn have settled (PROTOCOL.md 5.3)
     """
@@ -44,6 +45,25 @@ def checked_id(name: str) -> str:
             "the first of them a letter or digit; give one by id=…"
         )
     return name
+
+
+def check_callable(function: Any, *arguments: str) -> None:
+    """See that a function can take a turn.
+
+    Raises:
+        TypeError: it is a generator, no function, or cannot be called with those arguments.
+    """
+    name = getattr(function, "__qualname__", repr(function))
+    if not callable(function):
+        raise TypeError(f"{name} is no function, and cannot take a turn")
+    plain = inspect.unwrap(function)
+    if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
+        raise TypeError(f"{name} is a generator; an agent returns its outcome")
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as exc:
+        what = "one argument, the turn" if len(arguments) == 1 else "self and one argument, the turn"
+        raise TypeError(f"{name} cannot be called with {what}: {exc}") from None
 
 
 def agent_info(agent: Any) -> AgentInfo:

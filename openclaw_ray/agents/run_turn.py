@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openclaw_ray.agents._turn_base import TurnBase
+from openclaw_ray.agents.agent_class import turn_method
 from openclaw_ray.agents.info import agent_info, is_async
 from openclaw_ray.agents.outcome import control_flow, failed, outcome_of_exception, outcome_of_return
 from openclaw_ray.agents.port import TurnPort
@@ -33,7 +34,7 @@ from openclaw_ray.agents.traces import agent_traceback
 from openclaw_ray.agents.turn import Turn
 from openclaw_ray.agents.turn_loop import TurnLoop
 from openclaw_ray.core.errors import TurnYielded
-from openclaw_ray.core.lifecycle import Cause, RunState
+from openclaw_ray.core.lifecycle import Cause, RunKind, RunState
 from openclaw_ray.core.protocol.messages import Outcome, Spec
 from openclaw_ray.core.results import Completion
 
@@ -92,8 +93,9 @@ class TurnRunner:
         info = agent_info(agent)
         ends = tuple(completions)
         if isinstance(agent, type):
-            call, outcome = _construct(agent)
-            waits = is_async(agent.on_turn)  # type: ignore[attr-defined]
+            method = turn_method(agent, spec.kind == RunKind.RESUME)
+            call, outcome = _construct(agent, method)
+            waits = is_async(getattr(agent, method))
         else:
             call, outcome, waits = agent, None, is_async(agent)
         stop = _TaskCancel()
@@ -162,9 +164,9 @@ class _TaskCancel:
                 task.cancel()
 
 
-def _construct(agent: type) -> tuple[Callable[[Any], Any], Outcome | None]:
+def _construct(agent: type, method: str) -> tuple[Callable[[Any], Any], Outcome | None]:
     try:
-        made: Callable[[Any], Any] = agent().on_turn
+        made: Callable[[Any], Any] = getattr(agent(), method)
     except BaseException as exc:  # noqa: BLE001 - so is what its class raises
         message = f"{agent.__name__}() raised {type(exc).__name__}: {said(exc, 2_000)}"
         return agent, failed(type(exc).__name__, message, Cause.START_FAILED, agent_traceback(exc))

@@ -44,8 +44,8 @@ class TurnEvent:
     """One of the things that a turn was started with, oldest first (PROTOCOL.md 5.1).
 
     Attributes:
-        kind: `RunKind`; ``completion`` for a child's end.
-        text: the task, the message, or the child's text, which is data and never instruction.
+        kind: `RunKind`; ``completion`` for a child's end, ``wake`` once for a yielded batch, after its ends.
+        text: the task, the message, or the child's text, which is data and never instruction; empty for a wake.
         completion: the child's end, for ``completion``.
     """
 
@@ -73,8 +73,9 @@ def session_view(spec: Spec) -> SessionView:
 
 
 def turn_events(kind: RunKind, text: str, completions: tuple[Completion, ...]) -> tuple[TurnEvent, ...]:
-    """Children's ends, then the message if the turn was started with one."""
+    """Children's ends, then what made the turn start, unless that is the ends themselves: the task, a message, the
+    wake of a batch that is complete, the word that a run goes on after a restart."""
     ends = tuple(TurnEvent(RunKind.COMPLETION, done.text, done) for done in completions)
-    if kind in (RunKind.WAKE, RunKind.COMPLETION) and ends:
+    if kind is RunKind.COMPLETION and ends:
         return ends
     return (*ends, TurnEvent(kind, text))

@@ -6,7 +6,9 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from dataclasses import dataclass
+import threading
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 
 from openclaw_ray.core.errors import RayClientUnsupported, RayUnreachable
 from openclaw_ray.runtime.ray_reaper import RayReaper
@@ -23,6 +25,7 @@ class Guest:
     own: bool
     address: str
     reaper: RayReaper | None = None
+    left: threading.Event = field(default_factory=threading.Event)
 
     def leave(self) -> None:
         """Shut down, or disconnect from, a Ray that `attach` started or connected to."""
@@ -32,6 +35,7 @@ class Guest:
             ray.shutdown()
         if self.reaper is not None:
             self.reaper.dismiss()
+        self.left.set()
 
 
 def attach(*, start: bool = True) -> Guest:
@@ -55,16 +59,44 @@ def attach(*, start: bool = True) -> Guest:
     if address.startswith("ray://"):
         raise RayClientUnsupported(address)
     _probe(address)
+    left = threading.Event()
     try:
-        ray.init(
-            address=address or "local",
-            include_dashboard=None if address else False,
-            logging_level=logging.ERROR,
-            log_to_driver=True,
-        )
+        if address or threading.current_thread() is threading.main_thread():
+            _init(address)
+        else:
+            _init_in_a_thread_that_stays(left)
     except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise RayUnreachable(address or "local", f"{error}{_token_hint()}") from error
-    return Guest(True, _gcs_address(), None if address else RayReaper(_session_dir()))
+    return Guest(True, _gcs_address(), None if address else RayReaper(_session_dir()), left)
+
+
+def _init(address: str) -> None:
+    import ray
+
+    ray.init(
+        address=address or "local",
+        include_dashboard=None if address else False,
+        logging_level=logging.ERROR,
+        log_to_driver=True,
+    )
+
+
+def _init_in_a_thread_that_stays(left: threading.Event) -> None:
+    """Start a local Ray for a thread that may end sooner: the kernel ends Ray's processes with the very thread that
+    started them (``PR_SET_PDEATHSIG``), not with its process."""
+    begun: Future[None] = Future()
+
+    def stay() -> None:
+        try:
+            _init("")
+        except BaseException as error:  # noqa: BLE001 - it belongs to the thread that waits
+            begun.set_exception(error)
+            return
+        begun.set_result(None)
+        left.wait()
+
+    threading.Thread(target=stay, name="openclaw-ray-host", daemon=True).start()
+    begun.result()
 
 
 def _probe(address: str) -> None:

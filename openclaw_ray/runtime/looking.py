@@ -98,10 +98,16 @@ class RuntimeView:
         """The next events, waited for up to ``wait`` seconds; from the hub, older ones from the journal."""
         import ray
 
+        held, events = ray.get(self._hub().events.remote(seq, wait), timeout=QUERY_WITHIN)
+        return self._read_events(seq, held, events)
+
+    def _hub(self) -> Any:
         from openclaw_ray.actors.names import find_actor
 
-        hub = find_actor(self.name, "hub")
-        held, events = ray.get(hub.events.remote(seq, wait), timeout=QUERY_WITHIN)
+        return find_actor(self.name, "hub")
+
+    def _read_events(self, seq: int, held: bool, events: list[bytes]) -> list[Event]:
+        """What the hub answered; from the journal if that is older than its memory."""
         found: list[bytes] = events if held else self._query("view", "events", {"after": seq}, _PAGE, 0)
         return [pickle.loads(event) for event in found]
 

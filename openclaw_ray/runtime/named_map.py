@@ -46,17 +46,20 @@ class NamedMap:
         self._map_id = map_id
         self._failed_only = failed_only
         self._claim = uuid.uuid4().hex
+        self._begun = False
         self._page = -1
         self._rows: dict[tuple[int, bytes], ItemRow] = {}
         self._digests: dict[int, bytes] = {}
 
     def begin(self) -> None:
-        """Claim the name; waits while what an earlier try has left is still running, or its client may be dead.
+        """Claim the name, once; waits while what an earlier try has left is still running, or its client may be dead.
 
         Raises:
             MapInUse: another map of this name is alive.
             RuntimeClosed, RuntimeUnavailable: the runtime went away.
         """
+        if self._begun:
+            return
         client = self._requester.courier.core.client
         if not self._requester.enter_map(self._map_id):
             ours = ClaimAnswer("busy", host=socket.gethostname(), pid=os.getpid(), root=self._requester.key)
@@ -68,6 +71,7 @@ class NamedMap:
                 answer = self._query("claim_map", self._map_id, self._claim, client, self._requester.receiver)
                 word = wait.heard(answer, time.monotonic())
                 if word is ClaimWait.Word.GO:
+                    self._begun = True
                     return
                 if word is ClaimWait.Word.REFUSE:
                     raise _in_use(self._map_id, answer)

@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
@@ -21,7 +22,7 @@ from openclaw_ray.core.protocol.messages import MapDone
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.runtime.named_map import NamedMap
 
-__all__ = ["root_map"]
+__all__ = ["RootMap", "root_map", "root_steps"]
 
 MOST_AHEAD = 256
 """Runs admitted beyond the width: one step's worth (PROTOCOL.md 1.1)."""
@@ -30,7 +31,21 @@ _PATIENCE = 0.05  # seconds
 _Happening = tuple[str, Any, Future[Any]]
 
 
-def root_map(
+def root_map(requester: Requester, agent_id: str, items: Iterable[Any], **options: Any) -> Iterator[Result[Any]]:
+    """Results of ``agent_id`` over ``items``, waited for in the thread that iterates; see `root_steps`."""
+    return _results(*root_steps(requester, agent_id, items, **options))
+
+
+def _results(job: RootMap, steps: Generator[Result[Any] | None, None, None]) -> Iterator[Result[Any]]:
+    with contextlib.closing(steps):
+        for result in steps:
+            if result is None:
+                job.wait()
+            else:
+                yield result
+
+
+def root_steps(
     requester: Requester,
     agent_id: str,
     items: Iterable[Any],
@@ -43,8 +58,10 @@ def root_map(
     on_error: OnError,
     transcripts: str,
     named: NamedMap | None = None,
-) -> Iterator[Result[Any]]:
-    """Results of ``agent_id`` over ``items``; nothing starts before the first is asked for.
+) -> tuple[RootMap, Generator[Result[Any] | None, None, None]]:
+    """The map and its steps: results of ``agent_id`` over ``items``, `None` wherever something must be waited for.
+
+    Nothing starts before the first step is asked for; closing the steps early stops what is un-ended.
 
     Raises:
         RunError: with ``on_error="raise"``, for the first item without success; the others are stopped.
@@ -59,14 +76,14 @@ def root_map(
         items, width, retries=retries, ordered=ordered, ahead=ahead, on_error=on_error, known=known
     )
     seconds = run_timeout(timeout, "timeout")
-    job = _Job(requester, window, agent_id, seconds, f"map:{map_id}", width, transcripts, named)
+    job = RootMap(requester, window, agent_id, seconds, f"map:{map_id}", width, transcripts, named)
     wake = getattr(items, "wake", None)
     if callable(wake):  # a feed: it raises NotYet when it has nothing, and calls back when it has
         wake(job.item_came)
-    return _results(job, window, MapDone(requester.receiver, map_id, f"map of {agent_id}"))
+    return job, _steps(job, window, MapDone(requester.receiver, map_id, f"map of {agent_id}"))
 
 
-def _results(job: _Job, window: MapWindow, done: MapDone) -> Iterator[Result[Any]]:
+def _steps(job: RootMap, window: MapWindow, done: MapDone) -> Generator[Result[Any] | None, None, None]:
     over = False
     job.begin()
     try:
@@ -82,7 +99,7 @@ def _results(job: _Job, window: MapWindow, done: MapDone) -> Iterator[Result[Any
                 break
             ready = window.results()
             if not ready:
-                job.wait()
+                yield None
             for result in ready:
                 job.handed(result)
                 yield result
@@ -93,8 +110,12 @@ def _results(job: _Job, window: MapWindow, done: MapDone) -> Iterator[Result[Any
         job.end(done)
 
 
-class _Job:
-    """The happenings of one map, taken one after the other by the thread that iterates."""
+class RootMap:
+    """The happenings of one map, taken one after the other by the thread or loop that iterates.
+
+    Attributes:
+        ring: called after each happening, from any thread; for a loop, which does not `wait`.
+    """
 
     def __init__(
         self,
@@ -118,6 +139,7 @@ class _Job:
         self._count = self._reused = 0
         self._happenings: queue.SimpleQueue[_Happening] = queue.SimpleQueue()
         self._unanswered: dict[int, Future[Receipt]] = {}
+        self.ring: Callable[[], None] | None = None
 
     def begin(self) -> None:
         """Nothing was asked for yet: a name is claimed first."""
@@ -149,21 +171,40 @@ class _Job:
             )
             for ticket, future in zip(asked, futures, strict=True):
                 self._unanswered[ticket.number] = future
-                future.add_done_callback(lambda f, t=ticket: self._happenings.put(("receipt", t, f)))  # type: ignore[misc]
+                future.add_done_callback(lambda f, t=ticket: self._happened(("receipt", t, f)))  # type: ignore[misc]
 
     def item_came(self) -> None:
         """The feed has an item, or has ended; from any thread."""
-        self._happenings.put(("item", None, Future()))
+        self._happened(("item", None, Future()))
+
+    def _happened(self, happening: _Happening) -> None:
+        self._happenings.put(happening)
+        if self.ring is not None:
+            self.ring()
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds after which to go on even if nothing has happened; `None` is never."""
+        return _PATIENCE if self._window.starved else None
 
     def wait(self) -> None:
         """Take the next happening, and all that came with it."""
         try:
-            self._take(self._happenings.get(timeout=_PATIENCE if self._window.starved else None))
+            self._take(self._happenings.get(timeout=self.patience))
         except queue.Empty:
             self._window.place_freed()  # children from elsewhere hold all places: try again now and then
             return
         while not self._happenings.empty():
             self._take(self._happenings.get())
+
+    def take(self) -> bool:
+        """Take all that has happened; False if that is nothing, and then places may be free again."""
+        if self._happenings.empty():
+            self._window.place_freed()
+            return False
+        while not self._happenings.empty():
+            self._take(self._happenings.get())
+        return True
 
     def _take(self, happening: _Happening) -> None:
         kind, subject, future = happening
@@ -191,7 +232,7 @@ class _Job:
         if receipt.accepted:
             run = receipt.run_id
             end = self._requester.completion(run)
-            end.add_done_callback(lambda f, r=run: self._happenings.put(("end", r, f)))  # type: ignore[misc]
+            end.add_done_callback(lambda f, r=run: self._happened(("end", r, f)))  # type: ignore[misc]
 
     def abandon(self) -> None:
         """Nobody waits any more: stop what is un-ended, what is still being asked for included (3)."""

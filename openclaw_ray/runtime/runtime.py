@@ -7,30 +7,20 @@ import contextlib
 import os
 import signal
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from openclaw_ray.agents._asking import MISSING, accepted, spawn_request
-from openclaw_ray.agents.port import SpawnRequest
-from openclaw_ray.core.errors import (
-    AskTimeout,
-    JoinTimeout,
-    PickleRefused,
-    ProtocolRefused,
-    UnknownAgent,
-)
-from openclaw_ray.core.keys import main_key, normalise_agent_id, normalise_key
+from openclaw_ray.agents._asking import MISSING, accepted
+from openclaw_ray.core.errors import AskTimeout, JoinTimeout, PickleRefused, ProtocolRefused
+from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.mapping import OnError
-from openclaw_ray.core.named_map import check_map_id
 from openclaw_ray.core.results import Receipt, Result, StopReport
 from openclaw_ray.runtime import opening
 from openclaw_ray.runtime.client import TurnClient
-from openclaw_ray.runtime.looking import RuntimeView
-from openclaw_ray.runtime.named_map import NamedMap
+from openclaw_ray.runtime.requests import Requests, known_agent
 from openclaw_ray.runtime.root_map import root_map
 
 if TYPE_CHECKING:
@@ -39,16 +29,14 @@ if TYPE_CHECKING:
 __all__ = ["Runtime"]
 
 
-class Runtime(RuntimeView):
+class Runtime(Requests):
     """A running tree of agent sessions, as one client of it sees it. Made by `start` or `connect`."""
 
     def __init__(self, opened: opening.Opened) -> None:
-        super().__init__(opened.client.runtime, opened.limits)
-        self._client = opened.client
+        super().__init__(opened.client, opened.limits, max(1, min(2 * _cpus(), opened.pool_max)))
         self._guest = opened.guest
         self._engine = opened.engine
         self._config = opened.config
-        self._width = max(1, min(2 * _cpus(), opened.pool_max))
         # before Ray's own, which was registered earlier: a program may end without closing
         self._pid = os.getpid()
         atexit.register(self._at_exit)
@@ -200,10 +188,10 @@ class Runtime(RuntimeView):
         Raises:
             SpawnForbidden, SpawnError: refused; nothing was made. `TaskTooLarge`, `InvalidItem`: the task.
         """
-        self._open()
-        request = spawn_request(
+        asked = self._spawning(
             task,
-            agent_id=agent_id,
+            agent_id,
+            requester=requester,
             agent=agent,
             input=input,
             label=label,
@@ -213,13 +201,7 @@ class Runtime(RuntimeView):
             params=params,
             caller=self._client.requester.agent_id,
         )
-        asker = self._client.requester
-        if requester is not None and normalise_key(requester) != asker.key:
-            key = normalise_key(requester)
-            if isinstance(self._client, TurnClient):
-                raise ProtocolRefused("requester", f"{asker.key} spawns for itself alone, not for {key}")
-            asker = type(asker)(self._client.courier, key, self._client.id, "", key.split(":")[1])
-        return accepted(asker.spawn([request])[0].result())
+        return accepted(asked.result())
 
     def result(self, receipt: Receipt, timeout: float | None = None) -> Result[Any]:
         """Wait for the end of a run, and give its outcome; as often as it is asked for.
@@ -265,11 +247,8 @@ class Runtime(RuntimeView):
             AskTimeout: not settled within ``timeout`` seconds.
             RunFailed, RunTimedOut, RunCancelled, RunLost: how it ended, if not well.
         """
-        self._open()
-        agent = normalise_agent_id(to)
-        key = main_key(agent) if agent is not None else normalise_key(to)
-        request = SpawnRequest(text, agent_id=agent, route="ask")
-        receipt = accepted(self._client.requester.spawn([request], key=key)[0].result())
+        key, asked = self._asking(to, text)
+        receipt = accepted(asked.result())
         end = self._client.requester.completion(receipt.run_id)
         try:
             done = end.result(timeout)
@@ -346,31 +325,10 @@ class Runtime(RuntimeView):
             ValueError: an option is not as it may be; nothing was started.
         """
         self._open()
-        agent = normalise_agent_id(agent_id)
-        known = self._query("agents")
-        if agent is None or agent not in known:
-            raise UnknownAgent(agent_id, tuple(sorted(known)))
-        if transcripts not in ("all", "failed", "none"):
-            raise ValueError(f"transcripts is 'all', 'failed' or 'none', not {transcripts!r}")
-        if failed_only and map_id is None:
-            raise ValueError("failed_only needs the map_id of an earlier try")
-        asker = self._client.requester
-        named = None
-        if map_id is not None:
-            named = NamedMap(self._query, asker, agent, check_map_id(map_id), failed_only=failed_only)
-        return root_map(
-            asker,
-            agent,
-            items,
-            map_id=map_id or uuid.uuid4().hex,
-            width=self._width if width is None else width,
-            timeout=timeout,
-            retries=retries,
-            ordered=ordered,
-            on_error=OnError(on_error),
-            transcripts=transcripts,
-            named=named,
-        )
+        agent = known_agent(agent_id, self._query("agents"))
+        options = self._map_options(width, timeout, on_error, retries, transcripts, map_id, failed_only, ordered)
+        named = self._named(agent, map_id, failed_only)
+        return root_map(self._client.requester, agent, items, named=named, **options)
 
     def stop(self, key: str, *, timeout: float | None = None) -> StopReport:
         """Stop a session and everything below it; returns when all of it is terminal, with the counts.
@@ -378,13 +336,11 @@ class Runtime(RuntimeView):
         Raises:
             FutureTimeout: not complete within ``timeout`` seconds (a process that nobody can reach).
         """
-        self._open()
-        return self._client.requester.stop(key=normalise_key(key)).result(timeout)
+        return self._stopping(key=key).result(timeout)
 
     def stop_run(self, run_id: str, *, timeout: float | None = None) -> StopReport:
         """Stop one run and everything below it."""
-        self._open()
-        return self._client.requester.stop(run=run_id).result(timeout)
+        return self._stopping(run=run_id).result(timeout)
 
     def delete(self, key: str, *, timeout: float | None = None) -> StopReport:
         """Stop a session and everything below it, then delete it (SPEC.md G3): its transcript is renamed to

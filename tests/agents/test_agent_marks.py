@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fake_port import FakePort, make_spec
 
 from openclaw_ray.agents import Agent, SyncTurn, Turn, agent
+from openclaw_ray.agents.bundle import make_bundle
 from openclaw_ray.agents.info import AgentInfo, agent_info, is_async
+from openclaw_ray.agents.run_turn import TurnRunner
 
 
 def test_a_bare_decorator_takes_the_name_of_the_function() -> None:
@@ -83,6 +86,99 @@ def test_a_class_has_its_name_as_id_and_asks_for_follow_ups() -> None:
         resumable = True
 
     assert agent_info(Reviewer) == AgentInfo("reviewer", True, True, True)
+
+
+def test_a_class_with_on_resume_is_resumable_and_so_is_what_inherits_it() -> None:
+    class Careful(Agent):
+        def on_resume(self, turn: SyncTurn) -> str:
+            return "resumed"
+
+    class Heir(Careful): ...
+
+    class Without(Careful):
+        resumable = False
+
+    assert [agent_info(each).resumable for each in (Careful, Heir, Without)] == [True, True, False]
+
+
+def test_what_a_class_says_of_its_turns_is_checked_when_it_is_made() -> None:
+    with pytest.raises(TypeError, match=r"Wrong\.on_resume cannot be called with self and one argument, the turn"):
+
+        class Wrong(Agent):
+            def on_resume(self) -> None: ...  # type: ignore[override]
+
+    with pytest.raises(TypeError, match="is a generator"):
+
+        class Generator(Agent):
+            def on_turn(self, turn: SyncTurn) -> Iterator[int]:
+                yield 1
+
+    with pytest.raises(TypeError, match="resumable is True or False, not 'yes'"):
+
+        class Vague(Agent):
+            resumable = "yes"  # type: ignore[assignment]
+
+    with pytest.raises(TypeError, match="has an on_resume, and resumable = False"):
+
+        class Torn(Agent):
+            resumable = False
+
+            def on_resume(self, turn: SyncTurn) -> None: ...
+
+    with pytest.raises(TypeError, match=r"@agent\(resumable=…\) is True or False, not 1"):
+        agent(resumable=1)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("kind", ["async", "sync"])
+def test_the_turn_of_an_interrupted_run_is_led_to_on_resume(runner: TurnRunner, kind: str) -> None:
+    class OfSync(Agent):
+        id = "worker"
+
+        async def on_turn(self, turn: Turn) -> str:
+            return f"turn {turn.kind}"
+
+        def on_resume(self, turn: SyncTurn) -> str:
+            assert isinstance(turn, SyncTurn)
+            return f"resumed {turn.text}"
+
+    class OfAsync(Agent):
+        id = "worker"
+
+        def on_turn(self, turn: SyncTurn) -> str:
+            return f"turn {turn.kind}"
+
+        async def on_resume(self, turn: Turn) -> str:
+            assert isinstance(turn, Turn)
+            return f"resumed {turn.text}"
+
+    made = {"sync": OfSync, "async": OfAsync}[kind]
+    assert runner.run(make_spec(kind="resume", text="go on"), made, FakePort()).outcome.text == "resumed go on"
+    assert runner.run(make_spec(kind="task"), made, FakePort()).outcome.text == "turn task"
+
+
+def test_without_one_of_its_own_the_turn_goes_to_on_turn(runner: TurnRunner) -> None:
+    class Plain(Agent):
+        id = "worker"
+        resumable = True
+
+        async def on_turn(self, turn: Turn) -> str:
+            return f"turn {turn.kind}"
+
+    assert runner.run(make_spec(kind="resume"), Plain, FakePort()).outcome.text == "turn resume"
+
+
+def test_a_bundle_keeps_what_is_resumable() -> None:
+    class Careful(Agent):
+        def on_resume(self, turn: SyncTurn) -> None: ...
+
+    @agent(resumable=True)
+    def marked(turn: SyncTurn) -> None: ...
+
+    @agent
+    def plain(turn: SyncTurn) -> None: ...
+
+    bundle = make_bundle([Careful, marked, plain])
+    assert {code.id: code.resumable for code in bundle.agents} == {"careful": True, "marked": True, "plain": False}
 
 
 def test_a_subclass_of_an_agent_is_another_agent() -> None:

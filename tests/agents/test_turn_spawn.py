@@ -42,10 +42,36 @@ def test_completions_given_to_a_turn_are_consumed_by_it(drive: Drive, port: Fake
 
     async def body(turn: Any) -> None:
         assert list(turn.completions) == ends
-        assert [event.completion for event in turn.events] == ends
+        assert [event.completion for event in turn.events if event.kind is RunKind.COMPLETION] == ends
 
     drive.ok(body, port, completions=ends, kind="wake", text="children are done")
     assert port.consumed == ["run-1", "run-2"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends", "seen"),
+    [
+        ("task", 0, [("task", "text")]),
+        ("message", 0, [("message", "text")]),
+        ("message", 1, [("completion", "1"), ("message", "text")]),
+        ("wake", 2, [("completion", "1"), ("completion", "2"), ("wake", "text")]),
+        ("completion", 2, [("completion", "1"), ("completion", "2")]),
+        ("resume", 0, [("resume", "text")]),
+        ("resume", 1, [("completion", "1"), ("resume", "text")]),
+    ],
+)
+def test_a_turn_shows_all_that_it_was_started_with(
+    drive: Drive, kind: str, ends: int, seen: list[tuple[str, str]]
+) -> None:
+    done = [make_completion(f"run-{number}", Result(text=str(number))) for number in range(1, ends + 1)]
+
+    async def body(turn: Any) -> None:
+        assert turn.kind is RunKind(kind)
+        assert [(event.kind, event.text) for event in turn.events] == seen
+        assert turn.completions == tuple(done)
+        assert [event.completion for event in turn.events][:ends] == done
+
+    drive.ok(body, completions=done, kind=kind, text="text")
 
 
 def test_a_spawn_gives_the_receipt_of_what_was_asked(drive: Drive, port: FakePort) -> None:

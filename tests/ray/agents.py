@@ -919,6 +919,16 @@ def environment(turn: oc.SyncTurn) -> str | None:
 
 
 @oc.agent(spawns=False)
+def gate_or_go(turn: oc.SyncTurn) -> str:
+    """Goes at once if its place is none, else waits at the gate."""
+    place, number = turn.input
+    if place != "x":
+        enter(place, number)
+        pass_gate(turn, place)
+    return "went"
+
+
+@oc.agent(spawns=False)
 def who(turn: oc.SyncTurn) -> int:
     """Its process."""
     return os.getpid()
