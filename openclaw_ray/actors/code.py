@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.actors.asking import ask
 from openclaw_ray.agents.bundle import LoadedBundle, load_bundle
+from openclaw_ray.core.errors import AgentImportError
 
 if TYPE_CHECKING:
     from openclaw_ray.actors.courier_thread import CourierThread
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["Code"]
 
 _FETCH_WITHIN = 30.0
+_MADE_WITHIN = 7.0
+"""Seconds in which an agent's class is made; a start that does not get on is to be an error within ten."""
 
 
 class Code:
@@ -23,14 +28,15 @@ class Code:
         self._bundles: dict[str, LoadedBundle] = {}
 
     def check(self, bundle: str) -> None:
-        """Load every agent of a bundle once.
+        """Load every agent of a bundle once, and make those that are classes.
 
         Raises:
             AgentImportError: naming agent, module, file and the way out.
         """
         loaded = self._loaded(bundle)
         for agent_id in loaded.ids:
-            loaded.construct(agent_id)
+            if isinstance(loaded.agent(agent_id), type):  # imports may take long, making one of them may not
+                _within(_MADE_WITHIN, loaded, agent_id)
 
     def agent(self, bundle: str, agent_id: str) -> Any:
         """The agent, new.
@@ -56,3 +62,25 @@ class Code:
             data = ask(reference, _FETCH_WITHIN)
             loaded = self._bundles[bundle] = load_bundle(data, paths)
         return loaded
+
+
+def _within(seconds: float, loaded: LoadedBundle, agent_id: str) -> None:
+    """Make an agent's class once; the thread of one that hangs ends with this process, which is not used again."""
+    made: Future[None] = Future()
+
+    def work() -> None:
+        try:
+            loaded.construct(agent_id)
+            made.set_result(None)
+        except BaseException as error:  # noqa: BLE001 - it belongs to who waits
+            made.set_exception(error)
+
+    threading.Thread(target=work, name="openclaw-check", daemon=True).start()
+    try:
+        made.result(seconds)
+    except TimeoutError:
+        if made.done():
+            raise
+        module, file = loaded.origin(agent_id)
+        detail = f"its class was not made within {seconds:g} s: does its __init__ wait for something?"
+        raise AgentImportError(agent_id, module, file, detail) from None

@@ -25,6 +25,7 @@ import ray
 
 from openclaw_ray.actors.crew_watch import CrewWatch
 from openclaw_ray.actors.hub_push import HubPush
+from openclaw_ray.actors.last_lease import LastLease
 from openclaw_ray.actors.pool_line import PoolLine
 from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.registry_views import Views
@@ -69,7 +70,8 @@ T = TypeVar("T")
 class RegistrySettings:
     """What the registry of a runtime is told at its birth, and again at each restart.
 
-    ``boot`` is new for each start of the runtime: what an older boot left behind is closed, not adopted.
+    ``boot`` is new for each start of the runtime: what an older boot left behind is closed, not adopted. A ``detached``
+    one belongs to no process: it holds its state dir itself, and ends with its last client's lease.
     """
 
     runtime: str
@@ -79,6 +81,7 @@ class RegistrySettings:
     pool_max: int
     cpus: int
     prewarm: int
+    detached: bool = False
 
 
 class RegistryActor:
@@ -94,6 +97,8 @@ class RegistryActor:
         with warnings.catch_warnings():  # Ray's own code for this uses what Ray itself has deprecated
             warnings.simplefilter("ignore")
             self._again = bool(ray.get_runtime_context().was_current_actor_reconstructed)
+        self.last_lease = LastLease(settings) if settings.detached else None
+        self.ready = self._again
         self.journal = self._open()
         self._code: dict[str, tuple[Any, tuple[str, ...]]] = {}
         self._broken = False
@@ -291,6 +296,11 @@ class RegistryActor:
         self.enter(lambda core: core.give_back(actor_id, why))
 
     @ray.method(concurrency_group="query")
+    def opened(self) -> None:
+        """The start of this runtime is complete: its agents are registered, and others may join."""
+        self.ready = True
+
+    @ray.method(concurrency_group="query")
     def agents(self) -> dict[str, AgentEntry]:
         """The agents that the runtime knows."""
         with self.lock:
@@ -365,6 +375,7 @@ class RegistryActor:
         with self.lock:
             return {
                 "settings": self.settings,
+                "ready": self.ready,
                 "pid": os.getpid(),
                 "incarnation": self.core.s.incarnation,
                 "counts": self.views.counts(self.core),
@@ -444,8 +455,11 @@ class RegistryActor:
             time.sleep(min(1.0, lease / 3))
             with self.lock:
                 leased = [c.id for c in self.core.s.clients.values() if c.root and c.leased and not c.gone]
-            for client in self.hub.silent(leased, lease) if leased else ():
+            silent = self.hub.silent(leased, lease) if leased else ()
+            for client in silent:
                 self.enter(lambda core, c=client: core.client_silent(c))  # type: ignore[misc]
+            if self.last_lease is not None:
+                self.last_lease.look(bool(set(leased) - set(silent)))
 
     def report_came(self, report: Report) -> None:
         """An actor said what it runs."""

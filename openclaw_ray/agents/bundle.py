@@ -122,6 +122,11 @@ class LoadedBundle:
             detail = f"{type(exc).__name__}: {said(exc, 2_000)}"
             raise AgentImportError(agent_id, packed.module, packed.file, detail) from exc
 
+    def origin(self, agent_id: str) -> tuple[str, str | None]:
+        """An agent's module, and the file of its source."""
+        packed = self._packed[agent_id]
+        return packed.module, packed.file
+
     def construct(self, agent_id: str) -> None:
         """Load an agent and, if it is a class, make it once, as an activation would.
 

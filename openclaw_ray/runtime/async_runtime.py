@@ -24,7 +24,6 @@ from openclaw_ray.core.results import Receipt, Result, StopReport
 from openclaw_ray.runtime.async_map import AsyncMap, Steps, feed_of
 from openclaw_ray.runtime.awaiting import Awaiting, in_own_thread
 from openclaw_ray.runtime.looking import QUERY_WITHIN
-from openclaw_ray.runtime.requests import known_agent
 from openclaw_ray.runtime.root_map import RootMap, root_steps
 from openclaw_ray.runtime.runtime import Runtime
 from openclaw_ray.runtime.stats import RuntimeStats
@@ -279,7 +278,7 @@ class AsyncRuntime:
         source, feed = feed_of(items)
 
         async def begin() -> tuple[RootMap, Steps]:
-            agent = known_agent(agent_id, await self._in_thread(sync._query, "agents"))
+            agent = sync._known_agent(agent_id, await self._in_thread(sync._query, "agents"))
             named = sync._named(agent, map_id, failed_only)
             if named is not None:
                 await self._in_thread(named.begin)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from openclaw_ray.core.errors import RayClientUnsupported, RayUnreachable
 from openclaw_ray.runtime.ray_reaper import RayReaper
 
-__all__ = ["Guest", "attach"]
+__all__ = ["Guest", "attach", "in_ray_worker"]
 
 _REACH_WITHIN = 5.0
 
@@ -65,7 +65,7 @@ def attach(*, start: bool = True) -> Guest:
             _init(address)
         else:
             _init_in_a_thread_that_stays(left)
-    except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
+    except (AssertionError, ConnectionError, RuntimeError, ValueError, OSError, RayError) as error:
         raise RayUnreachable(address or "local", f"{error}{_token_hint()}") from error
     return Guest(True, _gcs_address(), None if address else RayReaper(_session_dir()), left)
 
@@ -99,15 +99,54 @@ def _init_in_a_thread_that_stays(left: threading.Event) -> None:
     begun.result()
 
 
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+"""What an HTTP/2 client says first: its preface and empty settings."""
+_SETTINGS = 4
+
+
 def _probe(address: str) -> None:
-    """Fail soon if nobody listens: Ray itself tries for a long time."""
+    """Fail soon if nobody listens, or somebody who is no Ray, or one that does not let us in: Ray itself tries for up
+    to a minute.
+
+    Raises:
+        RayUnreachable: with the reason.
+    """
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
         return  # "", "auto" and "local" answer at once
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_WITHIN).close()
-    except OSError as error:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_WITHIN) as wire:
+            if os.environ.get("RAY_USE_TLS", "0").lower() not in ("1", "true"):
+                wire.sendall(_PREFACE)
+                first = wire.recv(9)
+                if len(first) < 4 or first[3] != _SETTINGS:
+                    raise OSError("what listens there is no Ray")
+    except TimeoutError as error:
+        raise RayUnreachable(address, f"no answer within {_REACH_WITHIN:g} s") from error
+    except (OSError, OverflowError) as error:
         raise RayUnreachable(address, str(error)) from error
+    _knock(address)
+
+
+def _knock(address: str) -> None:
+    """See that the cluster takes our token, or that it wants none."""
+    from ray import _raylet
+    from ray.exceptions import RayError
+
+    knock = getattr(_raylet, "GcsClient", None)
+    if knock is None:  # Ray's own; without it (another version) Ray itself is asked, and takes longer
+        return
+    try:
+        knock(address=address)
+    except RayError as error:
+        raise RayUnreachable(address, " ".join(str(error).split())[:500] + _token_hint()) from error
+
+
+def in_ray_worker() -> bool:
+    """True in a process that Ray runs tasks or actors in: it may end as soon as they have."""
+    import ray
+
+    return bool(ray.get_runtime_context().worker.mode == ray.WORKER_MODE)
 
 
 def _token_hint() -> str:

@@ -13,18 +13,25 @@ from typing import TYPE_CHECKING, Any
 from openclaw_ray.actors.asking import ask
 from openclaw_ray.actors.here import running_turn
 from openclaw_ray.actors.names import find_actor, runtimes_alive
-from openclaw_ray.core.errors import RuntimeInUse, RuntimeNotFound
+from openclaw_ray.core.errors import RuntimeInUse, RuntimeNotFound, RuntimeUnavailable
 from openclaw_ray.runtime.client import Client, TurnClient
-from openclaw_ray.runtime.cluster import attach
+from openclaw_ray.runtime.cluster import attach, in_ray_worker
+from openclaw_ray.runtime.joining import Wanted
 from openclaw_ray.runtime.looking import QUERY_WITHIN
 
 if TYPE_CHECKING:
+    from openclaw_ray.actors.registry_actor import RegistrySettings
     from openclaw_ray.config import Config
     from openclaw_ray.core.limits import RuntimeLimits
+    from openclaw_ray.core.protocol.state import AgentEntry
     from openclaw_ray.runtime.cluster import Guest
     from openclaw_ray.runtime.starting import Engine
 
 __all__ = ["Opened", "default_agent", "join", "start"]
+
+_SETTLED_WITHIN = 8.0
+"""Seconds in which one of several that start a name at once is there, or its state dir is free again."""
+_LOOK_EVERY = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,8 @@ def start(
     on_lost: str,
 ) -> Opened:
     """See `Runtime.start`."""
+    from ray.exceptions import ActorDiedError
+
     from openclaw_ray.agents.bundle import make_bundle
     from openclaw_ray.config import load
     from openclaw_ray.runtime.starting import start_engine
@@ -61,24 +70,43 @@ def start(
         check_name(name)
     known = list(agents)
     bundle = make_bundle(known, app_dir=None if app_dir is None else str(app_dir)) if known else None
+    wanted = Wanted(settings, bundle, state_dir, runtime_env)
     guest = attach()
     try:
-        if name is not None and _alive(name):
-            if if_exists == "connect":
-                return _joined(name, settings, guest, on_lost)
-            raise RuntimeInUse(name, *_who(name))
-        engine = start_engine(guest, settings, bundle, name=name, state_dir=state_dir, runtime_env=runtime_env)
+        until = time.monotonic() + _SETTLED_WITHIN
+        while True:
+            try:
+                if name is not None and _alive(name):
+                    if if_exists != "connect":
+                        raise RuntimeInUse(name, *_who(name))
+                    return _joined(name, settings, guest, on_lost, wanted)
+                detached = if_exists == "connect" and name is not None and in_ray_worker()
+                engine = start_engine(
+                    guest,
+                    settings,
+                    bundle,
+                    name=name,
+                    state_dir=state_dir,
+                    runtime_env=runtime_env,
+                    detached=detached,
+                )
+                break
+            except (RuntimeInUse, RuntimeNotFound, ActorDiedError):
+                # several start one name at once, or one is just ending: who is not first joins the first
+                if if_exists != "connect" or time.monotonic() > until:
+                    raise
+                time.sleep(_LOOK_EVERY)
         try:
             ids = [a.id for a in bundle.agents] if bundle is not None else []
             client = _client(engine.name, settings, ids, engine.limits)
             client.requester.modules = bundle.modules if bundle is not None else ()
-            client.open(leased=False, on_lost="stop")
+            client.open(leased=detached, on_lost=on_lost if detached else "stop")
         except BaseException:
             engine.end()
             raise
         for note in engine.notes:
             warnings.warn(note, stacklevel=3)
-        return Opened(client, guest, engine, settings, engine.limits, engine.pool_max)
+        return Opened(client, guest, None if detached else engine, settings, engine.limits, engine.pool_max)
     except BaseException:
         guest.leave()
         raise
@@ -96,19 +124,41 @@ def join(name: str, on_lost: str) -> Opened:
         raise
 
 
-def _joined(name: str, config: Config, guest: Guest, on_lost: str) -> Opened:
+def _joined(name: str, config: Config, guest: Guest, on_lost: str, wanted: Wanted | None = None) -> Opened:
     try:
         registry = find_actor(name, "registry")
     except ValueError:
         raise RuntimeNotFound(name, runtimes_alive()) from None
-    settings = ask(registry.info.remote, QUERY_WITHIN)["settings"]
+    settings = _settled(name, registry)
     limits = settings.limits
     turn = running_turn(name)
     if turn is not None:
         return Opened(TurnClient(turn), guest, None, config, limits, settings.pool_max)
-    client = _client(name, config, sorted(ask(registry.agents.remote, QUERY_WITHIN)), limits)
+    there: dict[str, AgentEntry] = ask(registry.agents.remote, QUERY_WITHIN)
+    if wanted is not None and (said := wanted.differences(settings, there)):
+        warnings.warn(f"joined runtime {name!r}, which goes by its own settings: {'; '.join(said)}", stacklevel=4)
+    client = _client(name, config, sorted(there), limits)
+    client.requester.modules = tuple(sorted({module for entry in there.values() for module in entry.modules}))
     client.open(leased=True, on_lost=on_lost)
     return Opened(client, guest, None, config, limits, settings.pool_max)
+
+
+def _settled(name: str, registry: Any) -> RegistrySettings:
+    """The settings of a runtime whose start is complete.
+
+    Raises:
+        RuntimeUnavailable: it is not, and does not get there.
+        ActorDiedError: its start has failed meanwhile.
+    """
+    until = time.monotonic() + QUERY_WITHIN
+    while True:
+        info = ask(registry.info.remote, QUERY_WITHIN)
+        if info["ready"]:
+            settings: RegistrySettings = info["settings"]
+            return settings
+        if time.monotonic() > until:
+            raise RuntimeUnavailable(f"runtime {name!r}", QUERY_WITHIN, "its start does not come to an end")
+        time.sleep(_LOOK_EVERY)
 
 
 def _client(runtime: str, config: Config, ids: list[str], limits: RuntimeLimits) -> Client:

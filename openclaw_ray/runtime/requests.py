@@ -4,7 +4,7 @@ loop."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -15,25 +15,13 @@ from openclaw_ray.core.keys import main_key, normalise_agent_id, normalise_key
 from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.named_map import check_map_id
+from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.core.results import Receipt, StopReport
 from openclaw_ray.runtime.client import Client, TurnClient
 from openclaw_ray.runtime.looking import RuntimeView
 from openclaw_ray.runtime.named_map import NamedMap
 
-__all__ = ["Requests", "known_agent"]
-
-
-def known_agent(agent_id: str, known: Iterable[str]) -> str:
-    """``agent_id`` if the runtime knows it.
-
-    Raises:
-        UnknownAgent: it does not; the text names those that it knows.
-    """
-    agent = normalise_agent_id(agent_id)
-    names = tuple(sorted(known))
-    if agent is None or agent not in names:
-        raise UnknownAgent(agent_id, names)
-    return agent
+__all__ = ["Requests"]
 
 
 class Requests(RuntimeView):
@@ -65,6 +53,23 @@ class Requests(RuntimeView):
                 raise ProtocolRefused("requester", f"{asker.key} spawns for itself alone, not for {key}")
             asker = type(asker)(self._client.courier, key, self._client.id, "", key.split(":")[1])
         return asker.spawn([request])[0]
+
+    def _known_agent(self, agent_id: str, known: Mapping[str, AgentEntry]) -> str:
+        """``agent_id`` if the runtime knows it; ``known`` is what it knows now, others' agents included.
+
+        Raises:
+            UnknownAgent: it does not; the text names those that it knows.
+        """
+        agent = normalise_agent_id(agent_id)
+        if agent is None or agent not in known:
+            raise UnknownAgent(agent_id, tuple(sorted(known)))
+        self._knows(known[agent].modules)
+        return agent
+
+    def _knows(self, modules: Iterable[str]) -> None:
+        """Inputs with what these modules define are pickled by value: their classes are then the agents' own."""
+        asker = self._client.requester
+        asker.modules = tuple(dict.fromkeys((*asker.modules, *modules)))
 
     def _asking(self, to: str, text: str) -> tuple[str, Future[Receipt]]:
         """The session key that a message goes to, and the receipt to come."""

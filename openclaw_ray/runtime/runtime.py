@@ -20,7 +20,7 @@ from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Receipt, Result, StopReport
 from openclaw_ray.runtime import opening
 from openclaw_ray.runtime.client import TurnClient
-from openclaw_ray.runtime.requests import Requests, known_agent
+from openclaw_ray.runtime.requests import Requests
 from openclaw_ray.runtime.root_map import root_map
 
 if TYPE_CHECKING:
@@ -115,8 +115,7 @@ class Runtime(Requests):
             raise ProtocolRefused("register", "agents are the operator's: a session's turn cannot add any")
         bundle = make_bundle(list(agents), app_dir=None if app_dir is None else str(app_dir))
         register(self._registry(), self._config, bundle, {})
-        asker = self._client.requester
-        asker.modules = (*asker.modules, *bundle.modules)
+        self._knows(bundle.modules)
 
     def reload_config(self, config: Config | str | Path | Mapping[str, Any] | None = None) -> tuple[Change, ...]:
         """Put another configuration in force without a restart: all that can change in a running runtime, or nothing.
@@ -325,7 +324,7 @@ class Runtime(Requests):
             ValueError: an option is not as it may be; nothing was started.
         """
         self._open()
-        agent = known_agent(agent_id, self._query("agents"))
+        agent = self._known_agent(agent_id, self._query("agents"))
         options = self._map_options(width, timeout, on_error, retries, transcripts, map_id, failed_only, ordered)
         named = self._named(agent, map_id, failed_only)
         return root_map(self._client.requester, agent, items, named=named, **options)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,14 +18,21 @@ from pathlib import Path
 from typing import Any
 
 from openclaw_ray.actors.asking import ask
-from openclaw_ray.actors.names import NAMESPACE, actor_name
+from openclaw_ray.actors.names import NAMESPACE, actor_name, find_actor
 from openclaw_ray.config import Config
-from openclaw_ray.core.errors import AgentImportError, DuplicateAgent, PoolTooSmall, RuntimeUnavailable, StateDirError
+from openclaw_ray.core.errors import (
+    AgentImportError,
+    DuplicateAgent,
+    PoolTooSmall,
+    RuntimeInUse,
+    RuntimeUnavailable,
+    StateDirError,
+)
 from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.runtime.cluster import Guest
 from openclaw_ray.store.places import state_dir_for
-from openclaw_ray.store.statelock import StateLock
+from openclaw_ray.store.statelock import StateLock, owner_of
 
 __all__ = ["ACTOR_BYTES", "Engine", "agent_entries", "fit_limits", "start_engine"]
 
@@ -34,6 +42,7 @@ _MOST_ACTORS = 512
 _START_WITHIN = 60.0
 _LOAD_WITHIN = 45.0
 _GIVE_BACK_WITHIN = 5.0
+_FREE_WITHIN = 2.0
 
 
 @dataclass
@@ -59,7 +68,17 @@ class Engine:
             for actor in (self.pool, self.registry, self.hub):
                 with contextlib.suppress(Exception):
                     ray.kill(actor)
+            _wait_until_free(self.name)
         self.lock.release()
+
+
+def _wait_until_free(name: str) -> None:
+    """A killed actor's name is free a moment later; who starts the next runtime of this name is not to meet it."""
+    until = time.monotonic() + _FREE_WITHIN
+    for part in ("pool", "registry", "hub"):
+        with contextlib.suppress(Exception):  # ValueError: it is; else Ray is ending
+            while find_actor(name, part) is not None and time.monotonic() < until:
+                time.sleep(0.01)
 
 
 def fit_limits(limits: RuntimeLimits, cpus: int, memory: int) -> tuple[RuntimeLimits, int, tuple[str, ...]]:
@@ -109,7 +128,8 @@ def start_engine(
     place = state_dir_for(name, state_dir, _session_dir())
     runtime = name or place.name
     lock = StateLock(place, runtime)
-    lock.acquire()
+    if not detached:  # else the registry takes it: this process may be gone at any time
+        lock.acquire()
     engine: Engine | None = None
     try:
         engine = _create(runtime, place, lock, limits, pool_max, cpus, config, runtime_env, detached)
@@ -117,6 +137,7 @@ def start_engine(
         _wait_until_up(engine)
         if bundle is not None:
             register(engine.registry, config, bundle, engine.bundles)
+        ask(engine.registry.opened.remote, _START_WITHIN)
         return engine
     except BaseException:
         if engine is not None:
@@ -157,17 +178,20 @@ def _create(
         common["lifetime"] = "detached"
     prewarm = limits.pool_prewarm if limits.pool_prewarm is not None else 2 * cpus
     settings = RegistrySettings(
-        runtime, uuid.uuid4().hex, str(place), limits, pool_max, cpus, min(prewarm, pool_max)
+        runtime, uuid.uuid4().hex, str(place), limits, pool_max, cpus, min(prewarm, pool_max), detached
     )
     session = SessionSettings(
         runtime, str(place), limits.registry_timeout_seconds, limits.pool_max_growth_mb, runtime_env
     )
     # the pool first: the registry asks it for actors as soon as it is there
-    pool = (
-        ray.remote(concurrency_groups=POOL_GROUPS)(Pool)  # type: ignore[call-overload]
-        .options(name=actor_name(runtime, "pool"), **common)
-        .remote(session)
-    )
+    try:
+        pool = (
+            ray.remote(concurrency_groups=POOL_GROUPS)(Pool)  # type: ignore[call-overload]
+            .options(name=actor_name(runtime, "pool"), **common)
+            .remote(session)
+        )
+    except ValueError as error:  # the name is taken: somebody else has started one in this very moment
+        raise RuntimeInUse(runtime, 0, "another process of this cluster", time.time()) from error
     registry = (
         ray.remote(concurrency_groups=REGISTRY_GROUPS)(RegistryActor)  # type: ignore[call-overload]
         .options(name=actor_name(runtime, "registry"), **common)
@@ -189,9 +213,16 @@ def _wait_until_up(engine: Engine) -> None:
             ask(method.remote, _START_WITHIN)
     except RayError as error:
         cause = error.__cause__ or error
+        if "RuntimeInUse" in str(error):  # a detached runtime's registry takes the state dir itself
+            raise RuntimeInUse(engine.name, *_holder(engine.state_dir)) from error
         if "JournalError" in str(error) or "JournalFault" in str(error) or "StateDir" in str(error):
             raise StateDirError(str(engine.state_dir), str(cause)) from error
         raise RuntimeUnavailable("registry, hub and pool", _START_WITHIN, str(cause)) from error
+
+
+def _holder(place: Path) -> tuple[int, str, float]:
+    owner = owner_of(place)
+    return (owner.pid, owner.host, owner.since) if owner else (0, "another process", time.time())
 
 
 def register(registry: Any, config: Config, bundle: Any, known: dict[str, str]) -> None:
@@ -227,6 +258,7 @@ def agent_entries(config: Config, bundle: Any, there: Mapping[str, AgentEntry]) 
             code.resumable,
             code.follow_up,
             config.agent_limits(code.id),
+            bundle.modules,
         )
         for code in bundle.agents
     ]

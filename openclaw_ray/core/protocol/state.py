@@ -33,7 +33,10 @@ child_key = mint_child
 
 @dataclass(frozen=True, slots=True)
 class AgentEntry:
-    """An agent that the runtime knows: which bundle has its code, and its settings."""
+    """An agent that the runtime knows: which bundle has its code, and its settings.
+
+    ``modules`` go by value in that bundle; inputs for it are pickled with them by value, too.
+    """
 
     id: str
     bundle: str
@@ -43,6 +46,7 @@ class AgentEntry:
     resumable: bool
     follow_up: bool
     limits: AgentLimits
+    modules: tuple[str, ...] = ()
 
 
 @dataclass
