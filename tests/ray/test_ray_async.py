@@ -270,6 +270,8 @@ def test_it_starts_a_ray_that_outlives_the_thread_that_started_it() -> None:
 
         async def served():
             async with oc.AsyncRuntime.start(agents=[agents.echo], config=config) as rt:
+                opening = [t for t in threading.enumerate() if t.name == "openclaw-opening"]
+                await asyncio.to_thread(lambda: [t.join(20) for t in opening])  # it ends, and Ray stays
                 names = [t.name for t in threading.enumerate()]
                 try:
                     await asyncio.wait_for(rt.map("echo", itertools.repeat("x"), width=2), 0.5)
