@@ -6,13 +6,24 @@ import re
 from pathlib import Path
 
 import pytest
+import ray
 from support.programs import run_program
+
+import openclaw_ray as oc
+from openclaw_ray.config import table
 
 pytestmark = pytest.mark.ray
 
 README = Path(__file__).parents[2] / "README.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL)
-PRINTS = [["ok RED", "ok GREEN", "ok BLUE"], ["eno owt eerht"]]
+PRINTS = [
+    ["ok RED", "ok GREEN", "ok BLUE"],
+    ["eno owt eerht"],
+    ["Ada Grace | Alan Edsger"],
+    ["where?: looked left, looked right"],
+    ["RED GREEN BLUE"],
+    ["found: two papers", "found: three papers"],
+]
 
 
 def test_all_examples_are_run_here() -> None:
@@ -20,10 +31,17 @@ def test_all_examples_are_run_here() -> None:
 
 
 @pytest.mark.parametrize(("block", "expected"), list(zip(BLOCKS, PRINTS, strict=False)))
-def test_an_example_of_the_readme_does_what_it_says(block: str, expected: list[str], tmp_path: Path) -> None:
+def test_an_example_of_the_readme_does_what_it_says(
+    block: str, expected: list[str], shared: oc.Runtime, tmp_path: Path
+) -> None:
     script = tmp_path / "example.py"
     script.write_text(block)
-    done = run_program(script, cwd=tmp_path)
+    done = run_program(script, cwd=tmp_path, env={"RAY_ADDRESS": ray.get_runtime_context().gcs_address})
     assert done.code == 0, done.errors
     lines = [line for line in done.output.splitlines() if "raylet" not in line]
     assert [line[: len(what)] for line, what in zip(lines, expected, strict=True)] == expected
+
+
+def test_its_configuration_table_is_made_of_the_model() -> None:
+    shown = README.read_text().split("<!-- configuration:")[1].split("-->\n")[1].split("<!--")[0]
+    assert shown.splitlines() == [row for row in table().splitlines() if "†" not in row]
