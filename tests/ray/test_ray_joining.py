@@ -23,6 +23,7 @@ from support.programs import run_program
 import openclaw_ray as oc
 from openclaw_ray.actors.names import runtimes_alive
 from openclaw_ray.core.errors import AgentImportError, DuplicateAgent, RuntimeInUse, RuntimeNotFound
+from openclaw_ray.store.statelock import owner_of
 from openclaw_ray.testing.eventually import eventually
 from openclaw_ray.testing.leaks import assert_gone
 
@@ -127,6 +128,7 @@ def test_a_runtime_started_by_a_task_outlives_it_and_ends_with_its_last_lease(st
     assert "kept" in runtimes_alive()
     eventually(lambda: "kept" not in runtimes_alive(), 20, what="the last lease is over")
     assert_gone("kept")
+    eventually(lambda: owner_of(state / "kept") is None, 10, what="the registry's process has let go of the state dir")
     with oc.Runtime.start(agents=[agents.echo], config=SMALL, name="kept") as rt:
         assert len(rt.runs(agent="echo")) == 4
 
