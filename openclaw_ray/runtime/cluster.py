@@ -7,13 +7,15 @@ import logging
 import os
 import socket
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from openclaw_ray.core.errors import RayClientUnsupported, RayUnreachable
 from openclaw_ray.runtime.ray_reaper import RayReaper
 
-__all__ = ["Guest", "attach", "in_ray_worker"]
+__all__ = ["Guest", "attach", "has_auth_token", "in_ray_worker"]
 
 _REACH_WITHIN = 5.0
 
@@ -133,6 +135,9 @@ def _knock(address: str) -> None:
     from ray import _raylet
     from ray.exceptions import RayError
 
+    if _token_hint() and not has_auth_token(os.environ):
+        # Ray's own client ends the whole process at this, from native code
+        raise RayUnreachable(address, f"there is no authentication token here{_token_hint()}")
     knock = getattr(_raylet, "GcsClient", None)
     if knock is None:  # Ray's own; without it (another version) Ray itself is asked, and takes longer
         return
@@ -147,6 +152,14 @@ def in_ray_worker() -> bool:
     import ray
 
     return bool(ray.get_runtime_context().worker.mode == ray.WORKER_MODE)
+
+
+def has_auth_token(env: Mapping[str, str]) -> bool:
+    """Whether a token is in one of the places that Ray's documentation names."""
+    if env.get("RAY_AUTH_TOKEN"):
+        return True
+    path = env.get("RAY_AUTH_TOKEN_PATH")
+    return (Path(path) if path else Path.home() / ".ray" / "auth_token").is_file()
 
 
 def _token_hint() -> str:

@@ -269,6 +269,7 @@ def test_addresses_where_no_ray_of_ours_is_are_refused_in_time(shared: oc.Runtim
             "other": listener(b"HTTP/1.1 400 Bad Request\\r\\n\\r\\n"),
             "garbage": "what",
             "token": sys.argv[1],
+            "no token": sys.argv[1],
         }
         for name, address in addresses.items():
             os.environ["RAY_ADDRESS"] = address
@@ -277,12 +278,16 @@ def test_addresses_where_no_ray_of_ours_is_are_refused_in_time(shared: oc.Runtim
                 oc.Runtime.connect("any")
             except oc.OpenClawRayError as error:
                 said[name] = [type(error).__name__, str(error), time.monotonic() - began]
+            if name == "token":
+                del os.environ["RAY_AUTH_TOKEN"]
         print(json.dumps(said))
         """,
         address,
-        env={"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "wrong" * 10},
+        env={"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "wrong" * 10, "RAY_AUTH_TOKEN_PATH": "/no/such/file"},
     ).answer()
     wants_token = answer.pop("token")
+    assert answer["no token"][0] == "RayUnreachable"
+    assert "there is no authentication token here" in answer.pop("no token")[1]
     assert {name: kind for name, (kind, _, _) in answer.items()} == dict.fromkeys(
         ("nobody", "nowhere", "port", "silent", "other", "garbage"), "RayUnreachable"
     )
