@@ -144,7 +144,8 @@ def show_tree(events: Iterator[Event], fold: Collection[str], *, wanted: bool = 
 
 def describe(branch: Branch) -> str:
     """One branch in a line: who, where it stands, and what is below it."""
-    who = printable(" ".join(part for part in (branch.agent_id or branch.key, branch.text) if part))
+    name = branch.agent_id or branch.key
+    who = printable(" ".join(part for part in (name, branch.text if branch.text != name else "") if part))
     below = [
         f"{count} {word}"
         for word, count in (("queued", branch.queued), ("running", branch.running), ("failed", branch.failed))
