@@ -1,6 +1,6 @@
 """Sessions that give their process back between turns, many more of them than there are processes (DESIGN.md 3).
 
-The long form prints its figures: ``OPENCLAW_RAY_LONG=1 pytest -s tests/ray/test_ray_passive.py``.
+The long form prints its figures: ``OPENCLAW_RAY_LONG=1 pytest -n 0 -s tests/ray/test_ray_passive.py``.
 """
 
 from __future__ import annotations
