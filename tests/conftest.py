@@ -1,7 +1,7 @@
 """Fixtures of more than one tier, and which tests run beside each other. Ray is started by those who ask for it only.
 
-Two test processes (``-n 2``): one takes ``tests/ray``, which shares one runtime, the other ``tests/faults``, which kills
-processes of Ray clusters of its own; whichever is done first goes through the rest. ``-n 0`` is one process.
+Two test processes (``-n 2``): one takes ``tests/ray``, which shares one runtime, the other ``tests/faults``, which
+kills processes of Ray clusters of its own; whichever is done first goes through the rest. ``-n 0`` is one process.
 """
 
 from __future__ import annotations

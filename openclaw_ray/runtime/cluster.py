@@ -40,11 +40,12 @@ class Guest:
         self.left.set()
 
 
-def attach(*, start: bool = True) -> Guest:
+def attach(*, start: bool = True, near: str = "") -> Guest:
     """Have Ray initialised: the host's if it is, else by ``RAY_ADDRESS``, else an embedded local one.
 
     Args:
         start: without it no Ray is started; the one that runs on this machine is looked for.
+        near: the address of a Ray to go to if ``RAY_ADDRESS`` names none.
 
     Raises:
         RayClientUnsupported: ``RAY_ADDRESS`` is a ``ray://`` address.
@@ -57,7 +58,7 @@ def attach(*, start: bool = True) -> Guest:
         if _is_ray_client():
             raise RayClientUnsupported("ray://")
         return Guest(False, _gcs_address())
-    address = os.environ.get("RAY_ADDRESS", "") or ("" if start else "auto")
+    address = os.environ.get("RAY_ADDRESS", "") or near or ("" if start else "auto")
     if address.startswith("ray://"):
         raise RayClientUnsupported(address)
     _probe(address)
