@@ -136,6 +136,7 @@ def _knock(address: str) -> None:
     from ray import _raylet
     from ray.exceptions import RayError
 
+    _as_ray_itself_does()
     if _token_hint() and not has_auth_token(os.environ):
         # Ray's own client ends the whole process at this, from native code
         raise RayUnreachable(address, f"there is no authentication token here{_token_hint()}")
@@ -153,6 +154,15 @@ def in_ray_worker() -> bool:
     import ray
 
     return bool(ray.get_runtime_context().worker.mode == ray.WORKER_MODE)
+
+
+def _as_ray_itself_does() -> None:
+    """Where no mode is set, ``ray.init`` uses the token that a local Ray has left, and knocking must, too."""
+    try:
+        from ray._private.authentication.authentication_token_setup import maybe_enable_token_auth_if_token_available
+    except ImportError:  # a Ray without this habit
+        return
+    maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
 
 
 def has_auth_token(env: Mapping[str, str]) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from openclaw_ray.actors.asking import ask
 from openclaw_ray.actors.here import running_turn
 from openclaw_ray.actors.names import find_actor, runtimes_alive
-from openclaw_ray.core.errors import RuntimeInUse, RuntimeNotFound, RuntimeUnavailable
+from openclaw_ray.core.errors import RayUnreachable, RuntimeInUse, RuntimeNotFound, RuntimeUnavailable
 from openclaw_ray.runtime.client import Client, TurnClient
 from openclaw_ray.runtime.cluster import attach, in_ray_worker
 from openclaw_ray.runtime.joining import Wanted
@@ -115,9 +115,15 @@ def start(
 def join(name: str, on_lost: str) -> Opened:
     """See `Runtime.connect`."""
     from openclaw_ray.config import load
-    from openclaw_ray.store.places import address_of
+    from openclaw_ray.store.places import address_of, list_runtimes
 
-    guest = attach(start=False, near=address_of(name))
+    try:
+        guest = attach(start=False, near=address_of(name))
+    except RayUnreachable as error:
+        if error.address != "auto":
+            raise
+        here = tuple(place.name for place in list_runtimes() if place.owner is not None)
+        raise RuntimeNotFound(name, here) from error
     try:
         return _joined(name, load({}), guest, on_lost)
     except BaseException:

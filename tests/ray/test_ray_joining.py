@@ -207,6 +207,18 @@ def test_joining_with_other_wishes_says_what_is_different(state: Path) -> None:
             joined.map("echo", ["x"])
 
 
+def test_a_program_finds_a_runtime_by_its_name_alone(rt: oc.Runtime) -> None:
+    """Nothing in its environment tells where Ray is, or of the token that Ray has made for it."""
+    source = """
+        import json, sys
+        import openclaw_ray as oc
+        with oc.Runtime.connect(sys.argv[1]) as there:
+            print(json.dumps([there.name, there.ask("echo", "hello").text]))
+        """
+    bare: dict[str, str | None] = dict.fromkeys(("RAY_ADDRESS", "RAY_AUTH_MODE"))
+    assert run_program(source, rt.name, env=bare, nothing_left=False).answer() == [rt.name, "hello"]
+
+
 def test_agents_of_a_connected_client_bring_their_module_along(rt: oc.Runtime) -> None:
     with oc.Runtime.connect(rt.name) as client:
         if "weigher" not in client._query("agents"):
