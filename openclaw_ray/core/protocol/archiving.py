@@ -2,7 +2,7 @@
 
 1. A session leaves memory when nothing of it or below it is un-ended and nobody is still to hear of its end. In that
    transaction its time is written into its record and into the table of what is due; with ``cleanup: "delete"`` it is
-   archived at once instead.
+   archived at once instead. What has its time keeps it, whatever the configuration says later.
 2. `Archiving.sweep` reads what is due, a few at a time, in the order of its times: a look costs by what is due, after a
    restart, too. It goes off the table in the transaction that archives it: what fails is due again.
 3. What is at work again, was deleted, reset or made anew meanwhile is passed over: it got a new time when it left
