@@ -24,7 +24,7 @@ __all__ = ["BACKLOG_EVERY", "SWEEP", "Archiving", "bury", "find_session", "leave
 
 SWEEP = 32
 """Most sessions that one look archives: no step waits for longer than that takes."""
-BACKLOG_EVERY = 0.02
+BACKLOG_EVERY = 0.05
 """Seconds between two looks while more is due than one of them takes."""
 _NUMBERS = 1 << 20
 """A time in milliseconds, times this, plus a number of the journal below it, is a key of what is due."""
