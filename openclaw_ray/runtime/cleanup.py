@@ -3,7 +3,8 @@
 1. What may never be cleared is refused before anything is stopped.
 2. The session is captured as it is, then stopped with all that is below it, paused children and what waits in its queue
    included. What could not be stopped in time: nothing more is done, the conversation is as it was.
-3. The registry clears it if it still is the captured one and has nothing un-ended.
+3. The registry clears it if it still is the captured one and has nothing un-ended. What it had been asked before it was
+   captured, and began only then, makes no other session of it.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ def _cleared(
     key = seen["key"]
     if key.split(":")[2] == "driver":
         raise refused(key, CleanupWord.ROOT.value)
+    newest = _newest_run(query, key)
     try:
         report = stop(key, timeout=timeout)
     except FutureTimeout:
@@ -87,8 +89,17 @@ def _cleared(
     if report.failed:
         raise refused(key, CleanupWord.BUSY.value)
     word = CleanupWord(query(what, key, seen["sessionId"], seen["activations"], *new))
+    if word is CleanupWord.CHANGED and _newest_run(query, key) == newest:
+        now = _seen(query, key)
+        if now["sessionId"] == seen["sessionId"]:
+            word = CleanupWord(query(what, key, now["sessionId"], now["activations"], *new))
     if word is CleanupWord.UNKNOWN:
         raise KeyError(key)
     if word is not CleanupWord.DONE:
         raise refused(key, word.value)
     return report
+
+
+def _newest_run(query: Callable[..., Any], key: str) -> str:
+    rows = query("view", "runs", {"session": key}, 1, 0)
+    return str(rows[0]["runId"]) if rows else ""

@@ -109,7 +109,7 @@ def renamed(rt: oc.Runtime, ids: set[str]) -> set[str]:
 def test_a_kill_during_archiving_loses_nothing_and_renames_nothing_twice(
     rt: oc.Runtime, log: Log, victim: Victim
 ) -> None:
-    with minute_of(rt, 1.5):
+    with minute_of(rt, 1.0 if not LONG else 3.0):
         results = rt.map("count", [(log.path, f"{victim}{i}", 0) for i in range(SESSIONS)], width=4)
         rows = [rt.session(result.session_key) for result in results]
         ids = {row["sessionId"] for row in rows if row is not None}
