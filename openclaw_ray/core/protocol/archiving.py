@@ -7,20 +7,24 @@
    restart, too. It goes off the table in the transaction that archives it: what fails is due again.
 3. What is at work again, was deleted, reset or made anew meanwhile is passed over: it got a new time when it left
    memory, or needs none.
-4. The order to rename goes to the hub in line with the rows, so that those of before are in the file; it is journaled
+4. A session whose process died may have completions pending that nobody takes, and stays in memory for them: it gets
+   its time when the first of them comes, and they are discarded when it is archived; not before its own end was heard
+   of and all below it is over, which is looked at again after another such time.
+5. The order to rename goes to the hub in line with the rows, so that those of before are in the file; it is journaled
    until the hub has acknowledged it, as they are.
 """
 
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 
 from openclaw_ray.core.archive_rules import archive_delay
 from openclaw_ray.core.lifecycle import SessionState
 from openclaw_ray.core.protocol.records import Session, thaw
 from openclaw_ray.core.protocol.state import State
 
-__all__ = ["BACKLOG_EVERY", "SWEEP", "Archiving", "bury", "find_session", "leave"]
+__all__ = ["BACKLOG_EVERY", "SWEEP", "Archiving", "bury", "find_session", "leave", "strand"]
 
 SWEEP = 32
 """Most sessions that one look archives: no step waits for longer than that takes."""
@@ -45,7 +49,7 @@ def find_session(s: State, key: str) -> Session | None:
 def leave(s: State, session: Session) -> None:
     """A session leaves memory (1)."""
     if session.state == SessionState.ENDED and session.depth > 0:
-        delay = archive_delay(s.limits.archive_after_minutes, session.cleanup, minute=s.limits.archive_minute)
+        delay = _delay(s, session)
         if delay == 0.0:
             bury(s, session, "cleanup")
         elif delay is not None:
@@ -53,8 +57,23 @@ def leave(s: State, session: Session) -> None:
     s.retire(session)
 
 
+def strand(s: State, session: Session) -> None:
+    """A completion is pending for a session that has ended (4)."""
+    now = s.clock.wall()
+    if session.depth == 0 or (session.archive_at or 0.0) > now:
+        return
+    delay = _delay(s, session)
+    if delay is not None:
+        _plan(s, session, now + max(delay, s.limits.archive_minute))
+        s.touch(session)
+
+
+def _delay(s: State, session: Session) -> float | None:
+    return archive_delay(s.limits.archive_after_minutes, session.cleanup, minute=s.limits.archive_minute)
+
+
 def bury(s: State, session: Session, why: str) -> None:
-    """Archive a session: its record, an event, and the order to rename (4). The caller writes the record."""
+    """Archive a session: its record, an event, and the order to rename (5). The caller writes the record."""
     session.state = SessionState.ARCHIVED.value
     session.ended = session.ended or s.clock.wall()
     s.archive(session)
@@ -83,10 +102,15 @@ def _time_of(number: int) -> float:
 
 
 class Archiving:
-    """The sweeper."""
+    """The sweeper.
 
-    def __init__(self, state: State) -> None:
+    Args:
+        silence: discards what is pending for a session.
+    """
+
+    def __init__(self, state: State, silence: Callable[[Session], None]) -> None:
         self.s = state
+        self._silence = silence
         self._look_from(state.journal.after("due", 0, limit=1))
 
     def _look_from(self, left: list[tuple[int, bytes]]) -> None:
@@ -99,20 +123,31 @@ class Archiving:
         if s.next_archive is None or now < s.next_archive:
             return
         found = s.journal.after("due", 0, limit=SWEEP + 1)
-        for i, (number, data) in enumerate(found):
-            if i == SWEEP or _time_of(number) > now:
-                self._look_from(found[i:])
-                return
+        due = [(number, data) for number, data in found[:SWEEP] if _time_of(number) <= now]
+        self._look_from(found[len(due) :])  # before what follows plans anew
+        for number, data in due:
             self._due(number, *pickle.loads(data))
-        self._look_from([])
 
     def _due(self, number: int, key: str, session_id: str) -> None:
         s = self.s
         s.drop("due", number)
-        session = None if key in s.sessions else find_session(s, key)
-        if session is not None and self._still(session, session_id, number):
+        session = find_session(s, key)
+        if session is None or not self._still(session, session_id, number):
+            return
+        if key not in s.sessions:
             bury(s, session, "archiveAfterMinutes")
             s.retire(session)
+        elif session.pending and self._over(key):
+            bury(s, session, "archiveAfterMinutes")
+            s.touch(session)
+            self._silence(session)  # it leaves memory with the last of them
+        elif session.pending:
+            strand(s, session)
+
+    def _over(self, key: str) -> bool:
+        """Whether all that a session in memory did is over and heard of (4)."""
+        own = [run for run in self.s.runs.values() if run.session == key]
+        return all(run.terminal and not run.live_below and not run.deliver_to for run in own)
 
     def _still(self, session: Session, session_id: str, number: int) -> bool:
         """Whether it is the ended session that was planned then (3)."""

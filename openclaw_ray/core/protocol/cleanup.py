@@ -73,7 +73,7 @@ class Cleanup:
         if gone or refusal is not None:
             return refusal or CleanupWord.DONE
         bury(s, session, "deleted")
-        self._silence(session)
+        self.silence(session)
         if any(run.session == key for run in s.runs.values()):
             s.touch(session)  # somebody is still to hear of its end; it leaves memory with its last run
         else:
@@ -111,7 +111,7 @@ class Cleanup:
             state=session.state,
             reason="reset",
         )
-        self._silence(session)
+        self.silence(session)
         if key in s.sessions:
             s.touch(session)
         else:
@@ -131,8 +131,8 @@ class Cleanup:
     def _unended(self, key: str) -> bool:
         return any(not run.terminal or run.live_below for run in runs_of(self.s, key))
 
-    def _silence(self, session: Session) -> None:
-        """Completions that are pending for its program (5)."""
+    def silence(self, session: Session) -> None:
+        """Discard the completions that are pending for its program (5)."""
         for run_id in list(session.pending):
             run = self.s.runs.get(run_id)
             if run is not None:

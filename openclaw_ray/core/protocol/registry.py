@@ -91,7 +91,7 @@ class Registry:
         self.crew = Crew(self.s, self.down, self.birth, self.ending)
         self.clients = Clients(self.s, self.down, self.stopping)
         self.cleanup = Cleanup(self.s, self.ending)
-        self.archiving = Archiving(self.s)
+        self.archiving = Archiving(self.s, self.cleanup.silence)
         self.maps = Maps(self.s, self.birth)
         self._idle_look = 0.0
         journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])

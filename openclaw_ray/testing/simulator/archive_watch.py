@@ -30,19 +30,20 @@ class ArchiveWatch:
 
     Attributes:
         archived: transcripts that were ordered to be renamed.
-        resets: how many sessions began anew. ``reset``: the keys of those of the last commit.
+        resets: how many sessions began anew.
+        cleared: keys of those that were reset or archived in the last commit.
     """
 
     def __init__(self, history: History) -> None:
         self.history = history
         self.archived: set[str] = set()
         self.resets = 0
-        self.reset: set[str] = set()
+        self.cleared: set[str] = set()
         self._sessions: dict[str, dict[str, Any]] = {}
 
     def committed(self, writes: Sequence[Write]) -> None:
         """A transaction is in the journal; its runs are known already."""
-        self.reset = set()
+        self.cleared = set()
         rows: list[Row | Archive] = []
         before: dict[str, dict[str, Any]] = {}
         for write in writes:
@@ -62,7 +63,7 @@ class ArchiveWatch:
         old = self._sessions.get(key)
         if old is not None and old["session_id"] != now["session_id"]:
             self.resets += 1
-            self.reset.add(key)
+            self.cleared.add(key)
             before[old["session_id"]] = old
             if (old["depth"], old["root"], old["requester"]) != (now["depth"], now["root"], now["requester"]):
                 self.history.broken("a reset keeps depth and lineage", f"{key}: {old}, then {now}")
@@ -80,6 +81,7 @@ class ArchiveWatch:
         if by_reset:
             return
         [session] = [s for s in self._sessions.values() if s["session_id"] == session_id]
+        self.cleared.add(session["key"])
         if session["depth"] == 0:
             self.history.broken("main sessions are not archived by themselves", session["key"])
         limits = self.history.cluster.setup.limits

@@ -3,7 +3,8 @@
 1. A run has one terminal state; it and its outcome never change once they are in the journal.
 2. Only a stop cancels, and a stop wins over what a turn did. A run succeeds after its children have ended.
 3. A run is timed out after its timeout, counted from its first start.
-4. A completion is given up only if something above it was stopped or reset, or if its client has left without it.
+4. A completion is given up only if something above it was stopped, reset or archived, or if its client has left
+   without it.
 """
 
 from __future__ import annotations
@@ -186,9 +187,9 @@ class History:
         """Why a completion is given up: a stop above it, or a client that has left without having been given it."""
         stopped = any(view.state is RunState.CANCELLED for _, view in self.above(run_id))
         clients = [v["client"] for _, v in self.above(run_id) if v["route"] == "driver" and v.state.terminal]
-        reset = any(view["session"] in self.archives.reset for _, view in self.above(run_id))
-        if not stopped and not clients and not reset:
-            self.broken("each announce is delivered", f"{run_id} is discarded, nothing above it was stopped or reset")
+        cleared = any(view["session"] in self.archives.cleared for _, view in self.above(run_id))
+        if not stopped and not clients and not cleared:
+            self.broken("each announce is delivered", f"{run_id} is discarded, and nothing above it was cleared")
         for client in clients:
             if (client, run_id) in self.given and not stopped and self.cluster.said_bye(client):
                 self.broken("what is consumed is delivered", f"{run_id} was given to {client} and is discarded")

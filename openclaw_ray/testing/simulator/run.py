@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -140,8 +141,9 @@ def _open(cluster: Cluster) -> list[str]:
     out += [f"{r.id} has not confirmed {list(r.unacked.values())}" for r in s.receivers.values() if r.unacked]
     out += [f"{a.id} is {a.state}" for a in s.actors.values() if a.state not in ("idle", "growing")]
     out += [f"{m.stop} is not complete" for m in s.marks.values() if not m.done]
-    if cluster.setup.limits.archive_minute < 60 and cluster.journal.after("due", 0, limit=1):
-        out.append("ended sessions are to be archived")
+    if cluster.setup.limits.archive_minute < 60:
+        due = [pickle.loads(data)[0] for _, data in cluster.journal.after("due", 0, limit=1_000)]
+        out += [f"{key} is to be archived" for key in due if key not in s.sessions]
     if cluster.journal.after("rows", 0, limit=1):
         out.append("rows are on their way to the hub")
     out += [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from openclaw_ray.core.lifecycle import RunState
-from openclaw_ray.core.protocol import archiving
+from openclaw_ray.core.protocol import archiving, delivery
 from openclaw_ray.core.protocol.archiving import SWEEP, Archiving
 from openclaw_ray.core.protocol.cleanup import CleanupWord
 from openclaw_ray.core.protocol.journal import JournalFault
@@ -341,3 +341,55 @@ def test_events_tell_of_it() -> None:
     assert batch is not None
     told = [e for e in (pickle.loads(data) for _, data in batch.events) if e.kind == "session"]
     assert [(e.session_key, e.state, e.reason) for e in told] == [(key_of("a"), "archived", "cleanup")]
+
+
+# ------------------------------------------------------------------ what stays pending for the dead
+
+
+def stranded() -> Hand:
+    """A session whose process died; its child's end is pending for it, and nobody takes it."""
+    hand = Hand(actors=4)
+    top = hand.start("top")
+    child = top.child("child")
+    hand.kill(top.actor)
+    hear(hand, "top")
+    child.settle()
+    assert list(hand.registry.s.sessions[key_of("top")].pending) == ["child"]
+    return hand
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_dead_session_is_archived_with_what_is_pending_for_it(restarted: bool) -> None:
+    hand = stranded()
+    if restarted:
+        hand.crash_registry()
+        hand.adopt()
+    hand.wait(59 * MINUTE)
+    assert (orders(hand), hand.run("child").delivery) == ([], "pending")
+    hand.wait(2 * MINUTE)
+    assert (orders(hand)[0], hand.run("child").delivery) == ("s-top", "discarded")
+    hand.wait(61 * MINUTE)
+    assert orders(hand) == ["s-top", "s-child"]
+    assert list(hand.registry.s.runs) == ["root-driver"]
+    assert due(hand) == 0
+
+
+def test_without_its_time_a_dead_session_would_stay_for_ever() -> None:
+    with without(delivery, "strand", lambda s, session: None):
+        hand = stranded()
+        hand.wait(300 * MINUTE)
+    assert orders(hand) == []
+    assert len(hand.registry.s.runs) == 3
+
+
+def test_a_dead_session_is_not_archived_before_its_own_end_was_heard_of() -> None:
+    hand = Hand(actors=4)
+    top = hand.start("top")
+    child = top.child("child")
+    hand.kill(top.actor)
+    child.settle()
+    hand.wait(90 * MINUTE)
+    assert orders(hand) == []
+    hear(hand, "top")
+    hand.wait(61 * MINUTE)
+    assert orders(hand)[0] == "s-top"
