@@ -63,7 +63,13 @@ class HubActor:
         return self.incarnation, self._acked
 
     def _write(self, agent: str, rows: list[Row | Archive]) -> None:
-        """Rows in their order; an `Archive` among them comes after those before it."""
+        """Rows in their order; an `Archive` among them comes after those before it.
+
+        All of it may come again after a crash, with a hub that remembers nothing: what is archived is not begun anew.
+        """
+        for order in rows:
+            if isinstance(order, Archive):
+                self.transcripts.archived_before(agent, order.session_id, order.at)
         waiting: list[Row] = []
         for row in rows:
             if isinstance(row, Archive):

@@ -320,12 +320,21 @@ class RegistryActor:
 
     @ray.method(concurrency_group="query")
     def delete(self, key: str, session_id: str, revision: int) -> str:
-        """Delete a session that was seen so; gives a word of `Deletion`.
+        """Delete a session that was seen so; gives a word of `CleanupWord`.
 
         Raises:
             JournalFault: nothing was changed.
         """
         return self._change(lambda core: core.delete(key, session_id, revision)).value
+
+    @ray.method(concurrency_group="query")
+    def reset(self, key: str, session_id: str, revision: int, new_id: str) -> str:
+        """Begin a session that was seen so anew under ``new_id``; gives a word of `CleanupWord`.
+
+        Raises:
+            JournalFault: nothing was changed.
+        """
+        return self._change(lambda core: core.reset(key, session_id, revision, new_id)).value
 
     @ray.method(concurrency_group="query")
     def ended(self, run_id: str) -> Completed | None:

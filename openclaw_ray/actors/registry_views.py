@@ -161,6 +161,8 @@ def session_row(session: Session) -> dict[str, Any]:
             "activations": session.number,
             "created_at": round(session.created * 1000),
             "ended_at": None if session.ended is None else round(session.ended * 1000),
+            "cleanup": session.cleanup if session.depth else None,
+            "archive_at": None if session.archive_at is None else round(session.archive_at * 1000),
         }
     )
 

@@ -123,6 +123,7 @@ class Requester:
                 transcripts,
                 request.task_name,
                 request.item,
+                request.cleanup,
             )
             end: Future[Completion] = Future()
             with self._lock:

@@ -12,7 +12,7 @@ from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.errors import InvalidItem, SpawnError, SpawnForbidden, TaskTooLarge
 from openclaw_ray.core.limits import TASK_MAX_BYTES
 from openclaw_ray.core.results import Receipt
-from openclaw_ray.core.spawn_params import SpawnParams, parse_spawn, program_names
+from openclaw_ray.core.spawn_params import SpawnCleanup, SpawnParams, parse_spawn, program_names
 from openclaw_ray.core.spawn_rules import SpawnScene, planned
 
 __all__ = ["MISSING", "accepted", "item_request", "run_timeout", "spawn_request"]
@@ -61,7 +61,7 @@ def spawn_request(
         agent_id = agent
     has_input = input is not MISSING
     text = _task_text(task, input, has_input, 0)
-    names = _names(agent_id, label, task_name, bool(expects_completion_message), params or {}, caller)
+    names, cleanup = _names(agent_id, label, task_name, bool(expects_completion_message), params or {}, caller)
     return SpawnRequest(
         task=text,
         agent_id=agent_id,
@@ -71,6 +71,7 @@ def spawn_request(
         timeout=run_timeout(run_timeout_seconds, "run_timeout_seconds"),
         expects=bool(expects_completion_message),
         task_name=names.task_name,
+        cleanup=cleanup,
     )
 
 
@@ -81,10 +82,10 @@ def _names(
     expects: bool,
     params: Mapping[str, Any],
     caller: str,
-) -> SpawnParams:
-    """Label and task name of a spawn of which all else that it says is as it can be."""
+) -> tuple[SpawnParams, str]:
+    """Label and task name of a spawn of which all else that it says is as it can be, and its cleanup."""
     if label is None and task_name is None and not params:
-        return SpawnParams(_STAND_IN)
+        return SpawnParams(_STAND_IN), SpawnCleanup.KEEP.value
     given = {
         **_known(params),
         "task": _STAND_IN,
@@ -96,7 +97,7 @@ def _names(
     plan = planned(parse_spawn(given, "spawn"), SpawnScene(caller))
     if isinstance(plan, Refusal):
         raise _error_of(_receipt_of(plan))
-    return plan.params
+    return plan.params, plan.cleanup.value
 
 
 def _known(params: Mapping[str, Any]) -> Mapping[str, Any]:

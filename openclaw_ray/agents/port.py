@@ -22,7 +22,7 @@ __all__ = ["Child", "SpawnRequest", "TurnPort"]
 class SpawnRequest:
     """One spawn, as asked for by a program; ``input`` is any Python object or reference (`MISSING` if not given).
 
-    ``item``: what it is to a map that has a name.
+    ``item``: what it is to a map that has a name. ``cleanup``: ``delete`` has it archived once its end was heard of.
     """
 
     task: str
@@ -36,6 +36,7 @@ class SpawnRequest:
     index: int | None = None
     task_name: str | None = None
     item: MapItem | None = None
+    cleanup: str = "keep"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def next_step(error: BaseException) -> str | None:
             return "openclaw-ray agents list --app FILE"
         case errors.RuntimeUnavailable() | errors.StateDirError() | errors.PoolTooSmall() | errors.CannotPlace():
             return "openclaw-ray doctor"
-        case errors.AskTimeout(session_key=key) | errors.DeleteRefused(key=key):
+        case errors.AskTimeout(session_key=key) | errors.DeleteRefused(key=key) | errors.ResetRefused(key=key):
             return f"openclaw-ray sessions show {key}"
         case errors.RuntimeClosed():
             return "openclaw-ray runs, which reads what is on disk here"

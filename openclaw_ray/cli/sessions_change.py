@@ -1,4 +1,4 @@
-"""``openclaw-ray sessions stop`` and ``sessions delete``: what changes a session of a live runtime."""
+"""``openclaw-ray sessions stop``, ``reset`` and ``delete``: what changes a session of a live runtime."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from openclaw_ray.cli.table import print_table
 if TYPE_CHECKING:
     from openclaw_ray.core.results import StopReport
 
-__all__ = ["delete", "stop"]
+__all__ = ["delete", "reset", "stop"]
 
 _STOP_WITHIN = 60.0
 
@@ -74,13 +74,35 @@ def delete(key: str, as_json: bool, name: str | None) -> int:
     """
     with open_live(name) as view:
         row = known_session(view, key)
-        try:
-            report: StopReport = view.runtime.delete(row["key"], timeout=_STOP_WITHIN)
-        except FutureTimeout:
-            what = f"the stop of {row['key']} is not complete after {_STOP_WITHIN:g} s, nothing was deleted"
-            raise CommandError(f"{what}; `openclaw-ray sessions list` shows what is left", FAILED) from None
+        report: StopReport = view.runtime.delete(row["key"])
         if as_json:
             JsonLines().write({"key": row["key"], "sessionId": row["sessionId"], "stop": report.to_json()})
         else:
             click.echo(f"deleted {row['key']} ({report.stopped} runs were stopped)", file=data_stream())
+    return OK
+
+
+@click.command("reset", short_help="Stop a session, then begin it anew.")
+@click.argument("key")
+@click.option("--json", "as_json", is_flag=True, help="What was done as one JSON object.")
+@live_option
+def reset(key: str, as_json: bool, name: str | None) -> int:
+    """Stop the session KEY of a live runtime and everything below it, then begin it anew under the same key.
+
+    It gets a new session id, an empty transcript and state; messages that waited for it are dropped. The old
+    transcript is renamed to *.deleted.<timestamp> in its folder. What its children did stays. A main session can be
+    reset, a client's root cannot.
+
+    \b
+    Exit status: 0 reset, 1 not reset, 2 no such session or runtime.
+    """
+    with open_live(name) as view:
+        row = known_session(view, key)
+        report: StopReport = view.runtime.reset(row["key"])
+        if as_json:
+            new = known_session(view, str(row["key"]))["sessionId"]
+            was = {"key": row["key"], "sessionId": new, "previousSessionId": row["sessionId"]}
+            JsonLines().write({**was, "stop": report.to_json()})
+        else:
+            click.echo(f"reset {row['key']} ({report.stopped} runs were stopped)", file=data_stream())
     return OK

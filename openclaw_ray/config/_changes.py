@@ -45,6 +45,7 @@ class Change:
 
 _LIVE: Final = {
     "agents.defaults.maxConcurrent": "main_lane",
+    "agents.defaults.subagents.archiveAfterMinutes": "archive_after_minutes",
     "agents.defaults.subagents.maxChildrenPerAgent": "max_children",
     "agents.defaults.subagents.maxConcurrent": "max_concurrent",
     "agents.defaults.subagents.runTimeoutSeconds": "run_timeout_seconds",

@@ -39,7 +39,6 @@ NOT_YET: Final = (
     "agents.defaults.model",
     "agents.defaults.sandbox",
     "agents.defaults.subagents.announceTimeoutMs",
-    "agents.defaults.subagents.archiveAfterMinutes",
     "agents.defaults.subagents.delegationMode",
     "agents.defaults.subagents.model",
     "agents.defaults.subagents.thinking",

@@ -239,9 +239,34 @@ class DeleteRefused(OpenClawRayError):
             "main": "it is an agent's main session, which is never deleted; stop it, or reset it",
             "root": "it is a client's root, which ends with its client",
             "changed": "it has changed meanwhile; look at it and delete it again",
-            "busy": "something of it, or below it, has not ended; look at it, stop it and try again",
+            "busy": f"{_BUSY} delete it again",
         }.get(self.why, self.why)
         return f"session {self.key} was not deleted: {why}"
+
+
+_BUSY = "something of it, or below it, has not ended; see what with `openclaw-ray sessions list`, then"
+
+
+@dataclass(eq=False, repr=False)
+class ResetRefused(OpenClawRayError):
+    """A session was not reset (SPEC.md G3); its conversation is as it was, but for what a stop has stopped.
+
+    Attributes:
+        key: the session.
+        why: ``root``, ``archived``, ``changed`` or ``busy``.
+    """
+
+    key: str
+    why: str
+
+    def __str__(self) -> str:
+        why = {
+            "root": "it is a client's root, which has no conversation; stop it instead",
+            "archived": "it was deleted; spawn or ask anew",
+            "changed": "it has changed meanwhile; look at it and reset it again",
+            "busy": f"{_BUSY} reset it again",
+        }.get(self.why, self.why)
+        return f"session {self.key} was not reset: {why}"
 
 
 @dataclass(eq=False, repr=False)

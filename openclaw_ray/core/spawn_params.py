@@ -97,6 +97,12 @@ PARAMETERS: Final = (
     Parameter("runTimeoutSeconds", Kind.WHOLE, "Seconds until it is stopped; 0 is never.", least=0),
     Parameter("expectsCompletionMessage", Kind.FLAG, "False if you are not to be told of its end."),
     Parameter("completionTarget", Kind.TEXT, "Say parent to have its end told to you alone.", words=("parent",)),
+    Parameter(
+        "cleanup",
+        Kind.TEXT,
+        "keep: it stays for a while; delete: it is archived as soon as its end was told.",
+        words=_words(SpawnCleanup),
+    ),
     # known, and answered, but of no use yet: not shown to a model
     Parameter("runtime", Kind.TEXT, words=("subagent", "acp"), offered=False),
     Parameter("model", Kind.TEXT, offered=False),
@@ -104,7 +110,6 @@ PARAMETERS: Final = (
     Parameter("cwd", Kind.TEXT, offered=False),
     Parameter("thread", Kind.FLAG, offered=False),
     Parameter("mode", Kind.TEXT, words=_words(SpawnMode), offered=False),
-    Parameter("cleanup", Kind.TEXT, words=_words(SpawnCleanup), offered=False),
     Parameter("sandbox", Kind.TEXT, words=("inherit", "require"), offered=False),
     Parameter("context", Kind.TEXT, words=_words(SpawnContext), offered=False),
     Parameter("lightContext", Kind.FLAG, offered=False),

@@ -151,7 +151,6 @@ def not_in_effect(plan: SpawnPlan, scene: SpawnScene) -> Refusal | None:
         "thinking": params.thinking is not None,
         "context": plan.context is SpawnContext.FORK,
         "lightContext": params.light_context,
-        "cleanup": plan.cleanup is SpawnCleanup.DELETE,
     }
     for name, wanted in asked.items():
         if wanted:
@@ -170,7 +169,6 @@ _INSTEAD: Final = {
     "thinking": "there are no model agents; leave it out",
     "context": "a child begins with the task alone; say isolated and put what it needs into the task",
     "lightContext": "there is no bootstrap prompt to shorten; leave it out",
-    "cleanup": "ended sessions are kept; say keep",
 }
 
 

@@ -298,6 +298,10 @@ class AsyncRuntime:
         """Stop a session, then delete it; see `Runtime.delete`."""
         return await self._in_thread(lambda: self._sync.delete(key, timeout=timeout))
 
+    async def reset(self, key: str, *, timeout: float | None = None) -> StopReport:
+        """Stop a session, then begin it anew; see `Runtime.reset`."""
+        return await self._in_thread(lambda: self._sync.reset(key, timeout=timeout))
+
     async def reload_config(self, config: Config | str | Path | Mapping[str, Any] | None = None) -> tuple[Change, ...]:
         """New limits from now on, all or none; see `Runtime.reload_config`."""
         return await self._in_thread(self._sync.reload_config, config)

@@ -346,23 +346,42 @@ class Runtime(Requests):
         ``*.deleted.<timestamp>``, its entry leaves memory and is listed as archived. What its children did stays.
 
         Args:
-            timeout: seconds for the stop.
+            timeout: seconds for the stop; 15 more than ``ray.stopGraceSeconds`` if not given.
 
         Returns:
             what the stop did.
 
         Raises:
             KeyError: there is no such session.
-            DeleteRefused: it is a main session or a client's root; something could not be stopped; or it changed
-                meanwhile. Nothing was deleted.
-            FutureTimeout: the stop was not complete within ``timeout`` seconds.
+            DeleteRefused: it is a main session or a client's root; something could not be stopped in time; or it
+                changed meanwhile. Nothing was deleted.
         """
-        from openclaw_ray.runtime.deleting import delete_session
+        from openclaw_ray.runtime.cleanup import delete_session
+
+        return delete_session(self._query, self.stop, *self._clearing("delete", key, timeout))
+
+    def reset(self, key: str, *, timeout: float | None = None) -> StopReport:
+        """Stop a session and everything below it, then begin it anew (SPEC.md G3): same key, depth and lineage, a new
+        session id, an empty transcript and state. What waited for it is dropped; the old transcript is renamed to
+        ``*.deleted.<timestamp>``. What its children did stays. Arguments and result as for `delete`.
+
+        Raises:
+            KeyError: there is no such session.
+            ResetRefused: it is a client's root, or was deleted; something could not be stopped in time; or it changed
+                meanwhile. The conversation is as it was.
+        """
+        from openclaw_ray.runtime.cleanup import reset_session
+
+        return reset_session(self._query, self.stop, *self._clearing("reset", key, timeout))
+
+    def _clearing(self, what: str, key: str, timeout: float | None) -> tuple[str, float]:
+        from openclaw_ray.runtime.cleanup import RELEASE_WITHIN
 
         self._open()
         if isinstance(self._client, TurnClient):
-            raise ProtocolRefused("delete", "deleting sessions is the operator's")
-        return delete_session(self._query, self.stop, normalise_key(key), timeout)
+            raise ProtocolRefused(what, f"to {what} sessions is the operator's")
+        within = self._limits.stop_grace_seconds + RELEASE_WITHIN if timeout is None else timeout
+        return normalise_key(key), within
 
     # ------------------------------------------------------------------ closing
 

@@ -1,8 +1,8 @@
 """Tables, indexes and statements of ``registry.sqlite``, made from `COLUMNS` of the journal's interface.
 
 Each table has ``key``, ``live``, its columns and ``data``. Tables keyed by text number their records by
-``id`` in the order of first write, which an update leaves alone; ``rows`` and ``events`` have their own
-rising number as that.
+``id`` in the order of first write, which an update leaves alone; ``rows``, ``events`` and ``due`` have their
+own number as that.
 
 What a write costs decides the indexes: in a small commit every tree touched is a page in the log, about 6 µs.
 The two tables that grow with every run have one for each column that leads from a record to few others, and
@@ -22,13 +22,13 @@ __all__ = ["APPLICATION_ID", "INTEGER_KEYED", "SCHEMA_VERSION", "Statements", "c
 APPLICATION_ID = 0x6F63_7261
 """``ocra``: marks a SQLite file as a journal of ours (``PRAGMA application_id``)."""
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """``PRAGMA user_version`` of the tables as they are made here."""
 
-INTEGER_KEYED = frozenset({"rows", "events"})
-"""Tables whose key is a rising integer."""
+INTEGER_KEYED = frozenset({"rows", "events", "due"})
+"""Tables whose key is an integer, by which they are read in order."""
 
-_ADDED = {2: ("claims", "items")}
+_ADDED = {2: ("claims", "items"), 3: ("due",)}
 """Tables that came with a version."""
 
 _LASTING = {"sessions": ("root", "requester"), "runs": ("root", "requester"), "items": ("page",)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from openclaw_ray.core.protocol.messages import Row
@@ -12,6 +13,7 @@ from openclaw_ray.store._transcript_rows import row_of
 
 __all__ = [
     "append_all",
+    "archived_path",
     "check_id",
     "cut_torn_line",
     "newest_page",
@@ -55,6 +57,12 @@ def open_appending(path: str) -> int:
         OSError: it cannot be opened.
     """
     return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+
+
+def archived_path(path: Path, at: float) -> Path:
+    """Where the transcript at ``path`` is, archived at ``at`` seconds since the epoch (SPEC.md G3)."""
+    stamp = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    return path.with_name(f"{path.name}.deleted.{stamp.replace(':', '-').replace('+00-00', 'Z')}")
 
 
 def append_all(fd: int, data: bytes) -> None:

@@ -21,7 +21,6 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -29,6 +28,7 @@ from openclaw_ray.core.errors import JournalError
 from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.store._transcript_file import (
     append_all,
+    archived_path,
     check_id,
     cut_torn_line,
     newest_page,
@@ -159,21 +159,31 @@ class Transcripts:
             ValueError: an id that is no plain file name.
         """
         path = transcript_path(self.folder, agent_id, session_id)
-        moment = datetime.fromtimestamp(time.time() if at is None else at, UTC)
-        stamp = moment.isoformat(timespec="milliseconds").replace(":", "-").replace("+00-00", "Z")
+        target = archived_path(path, time.time() if at is None else at)
         with self._lock:
             self._forget((agent_id, session_id))
             self._begin(session_id, _ARCHIVED)
-            target = path.with_name(f"{path.name}.deleted.{stamp}")
             try:
                 while target.exists():
                     target = target.with_name(target.name + "+")
                 path.rename(target)
+                if self._full:
+                    sync_folder(os.path.dirname(path))
             except FileNotFoundError:
                 return None
             except OSError as error:
                 raise JournalError(str(path), f"transcript cannot be archived: {error.strerror}") from error
         return target
+
+    def archived_before(self, agent_id: str, session_id: str, at: float) -> bool:
+        """Whether the order to archive it ``at`` that time was carried out, by whichever process; then rows of before
+        it that come again are refused, too.
+        """
+        done = archived_path(transcript_path(self.folder, agent_id, session_id), at).exists()
+        if done:
+            with self._lock:
+                self._begin(session_id, _ARCHIVED)
+        return done
 
     def statistics(self) -> TranscriptStatistics:
         """A snapshot."""

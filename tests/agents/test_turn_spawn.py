@@ -155,7 +155,6 @@ def test_a_spawn_parameter_that_is_not_known_is_named(drive: Drive, port: FakePo
         ({"mode": "session"}, "mode"),
         ({"task_name": "all"}, "taskName"),
         ({"label": "x" * 513}, "label"),
-        ({"cleanup": "delete"}, "cleanup"),
         ({"cwd": "/tmp"}, "cwd"),
         ({"context": "fork", "agent_id": "other"}, "context"),
         ({"attachments": [{"name": "a", "content": "b"}]}, "attachments"),

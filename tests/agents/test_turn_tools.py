@@ -54,6 +54,7 @@ def test_each_tool_describes_its_parameters_as_a_schema(drive: Drive) -> None:
             "runTimeoutSeconds",
             "expectsCompletionMessage",
             "completionTarget",
+            "cleanup",
         }
         assert spawn["properties"]["runTimeoutSeconds"]["minimum"] == 0
         assert described["agents_list"]["parameters"]["properties"] == {}

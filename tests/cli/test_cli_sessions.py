@@ -14,7 +14,7 @@ import pytest
 
 import openclaw_ray
 from openclaw_ray.cli.main import run
-from openclaw_ray.core.errors import DeleteRefused
+from openclaw_ray.core.errors import DeleteRefused, ResetRefused
 from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.protocol.journal import Write
 from openclaw_ray.core.protocol.messages import Row
@@ -178,12 +178,15 @@ class Live:
             raise FutureTimeout
         return self.report
 
-    def delete(self, key: str, *, timeout: float | None) -> StopReport:
+    def delete(self, key: str, *, timeout: float | None = None) -> StopReport:
         self.stopped.append((key, timeout))
-        if self.report is None:
-            raise FutureTimeout
         if self.refuses is not None:
             raise DeleteRefused(key, self.refuses)
+        return self.report
+
+    def reset(self, key: str, *, timeout: float | None = None) -> StopReport:
+        if self.refuses is not None:
+            raise ResetRefused(key, self.refuses)
         return self.report
 
     def close(self) -> None:
@@ -235,7 +238,7 @@ def test_what_is_not_there_is_not_stopped(live: Live, capsys: pytest.CaptureFixt
 def test_delete_says_what_it_stopped(live: Live, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sessions", "delete", MAIN, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"key": MAIN, "sessionId": "id-n", "stop": live.report.to_json()}
-    assert live.stopped == [(MAIN, 60.0)]
+    assert live.stopped == [(MAIN, None)]
     assert run(["sessions", "delete", MAIN]) == 0
     assert capsys.readouterr().out == f"deleted {MAIN} (1 runs were stopped)\n"
 
@@ -250,9 +253,21 @@ def test_a_deletion_that_was_refused_says_why_and_what_to_look_at(
         assert captured.out == ""
         assert why in captured.err
         assert f"next: openclaw-ray sessions show {MAIN}" in captured.err
-    live.report = None  # type: ignore[assignment]
-    assert run(["sessions", "delete", MAIN]) == 1
-    assert "nothing was deleted; `openclaw-ray sessions list`" in capsys.readouterr().err
+
+
+def test_reset_says_what_it_stopped_or_why_it_was_refused(live: Live, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sessions", "reset", MAIN, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said == {"key": MAIN, "sessionId": "id-n", "previousSessionId": "id-n", "stop": live.report.to_json()}
+    assert run(["sessions", "reset", MAIN]) == 0
+    assert capsys.readouterr().out == f"reset {MAIN} (1 runs were stopped)\n"
+    for word, why in {"root": "no conversation", "busy": "has not ended", "changed": "changed meanwhile"}.items():
+        live.refuses = word
+        assert run(["sessions", "reset", MAIN]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert why in captured.err
+        assert f"next: openclaw-ray sessions show {MAIN}" in captured.err
 
 
 def test_without_a_live_runtime_there_is_nothing_to_stop(state: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ MODULES = (
     "allowed_agents",
     "announce",
     "announce_text",
+    "archive_rules",
     "clock",
     "errors",
     "ids",

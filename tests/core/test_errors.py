@@ -44,6 +44,7 @@ SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.RayUnreachable: ("10.0.0.1:6379", "refused"),
     errors.RayClientUnsupported: ("ray://10.0.0.1:10001",),
     errors.DeleteRefused: ("agent:main:main", "main"),
+    errors.ResetRefused: ("agent:main:main", "busy"),
     errors.PickleRefused: ("Runtime", "it owns a thread"),
     errors.ProtocolRefused: ("step 7", "stale epoch"),
     errors.RunError: (FAILED,),

@@ -219,7 +219,6 @@ def test_a_thinking_level_is_one_of_the_levels() -> None:
         ({"thinking": "low"}, "thinking"),
         ({"context": "fork"}, "context"),
         ({"lightContext": True}, "lightContext"),
-        ({"cleanup": "delete"}, "cleanup"),
     ],
 )
 def test_what_is_not_done_yet_is_refused_and_never_left_out(given: dict[str, Any], limit: str) -> None:

@@ -542,6 +542,25 @@ async def yielding(turn: oc.Turn) -> Any:
 
 
 @oc.agent
+def yields_to_held(turn: oc.SyncTurn) -> str:
+    """Told the place by a message: a child that waits at the gate, one with such a child of its own, and a yield."""
+    if turn.kind == "message":
+        turn.spawn("wait", agent_id="hold", input=turn.text)
+        turn.spawn("go on", agent_id="holding_tree", input=(turn.text, 1, 1, []))
+        turn.yield_()
+    return "woken"
+
+
+@oc.agent
+def cleaning(turn: oc.SyncTurn) -> list[str]:
+    """Two children that are to be archived once it has heard of them, and one that is to be kept."""
+    keys = [turn.spawn(word, agent_id="echo", cleanup=word).session_key for word in ("delete", "keep")]
+    said = turn.call("sessions_spawn", task="x", agentId="echo", cleanup="delete").to_json()
+    turn.join()
+    return [*keys, said["childSessionKey"]]
+
+
+@oc.agent
 async def late_yield(turn: oc.Turn) -> str:
     """Yields after its child has ended."""
     if turn.kind == "wake":

@@ -159,7 +159,7 @@ def test_a_session_is_deleted_with_its_transcript_kept_under_another_name(
     assert kept.read_text().count("some words") == 2
     assert not (folder / f"{done['sessionId']}.jsonl").exists()
     assert run(["sessions", "list", "--agent", "echo", "--status", "archived", *live]) == 0
-    assert [row["key"] for row in output(capsys)] == [key]
+    assert key in [row["key"] for row in output(capsys)]
     assert rt.history(key) == []
     rt.ask("echo", "hello")
     for never, why in (("echo", "main"), (rt.root_key, "root")):

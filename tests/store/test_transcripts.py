@@ -364,6 +364,30 @@ def test_an_archive_never_replaces_another(kept: Transcripts, tmp_path: Path) ->
     assert len(list(path.parent.iterdir())) == 2
 
 
+def test_rows_and_orders_that_come_again_to_a_new_process_begin_nothing_anew(tmp_path: Path) -> None:
+    first = Transcripts(tmp_path)
+    first.append("worker", [row(0), row(1)])
+    assert not first.archived_before("worker", "s1", AT)
+    target = first.archive("worker", "s1", at=AT)
+    assert target is not None
+    again = Transcripts(tmp_path)  # after a crash, before the order was acknowledged
+    assert again.archived_before("worker", "s1", AT)
+    assert again.append("worker", [row(0), row(1), row(-1, key="k")]) == 0
+    assert again.archive("worker", "s1", at=AT) is None
+    assert [path.name for path in target.parent.iterdir()] == [target.name]
+    assert target.read_bytes().count(b"\n") == 2
+
+
+def test_a_crash_between_rows_and_rename_ends_in_one_file(tmp_path: Path) -> None:
+    Transcripts(tmp_path).append("worker", [row(0)])
+    again = Transcripts(tmp_path)
+    assert not again.archived_before("worker", "s1", AT)
+    assert again.append("worker", [row(0), row(1)]) == 1
+    target = again.archive("worker", "s1", at=AT)
+    assert target is not None
+    assert target.read_bytes().count(b"\n") == 2
+
+
 # ------------------------------------------------------------------ names and other refusals
 
 

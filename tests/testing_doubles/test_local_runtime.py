@@ -443,6 +443,31 @@ def test_a_session_is_deleted_once_it_has_ended() -> None:
         assert row["status"] == "archived"
 
 
+def test_a_session_is_reset_under_its_key() -> None:
+    with LocalRuntime(agents=[echo]) as rt:
+        rt.ask("echo", "x")
+        before = rt.session("agent:echo:main")
+        assert rt.history("agent:echo:main") != []
+        rt.reset("agent:echo:main")
+        after = rt.session("agent:echo:main")
+        assert before is not None
+        assert after is not None
+        assert (after["depth"], after["sessionId"] != before["sessionId"]) == (0, True)
+        assert rt.history("agent:echo:main") == []
+        assert rt.ask("echo", "y").text == "echo: y"
+
+
+def test_an_ended_session_is_archived_when_the_clock_says_so() -> None:
+    clock = FakeClock()
+    with LocalRuntime(agents=[echo], clock=clock) as rt:
+        receipt = rt.spawn("x", "echo")
+        assert rt.result(receipt).ok
+        for minutes, status in ((59, "ended"), (2, "archived")):
+            eventually(lambda: "archiveAt" in (rt.session(receipt.session_key) or {}))
+            clock.advance(minutes * 60)
+            eventually(lambda s=status: (rt.session(receipt.session_key) or {})["status"] == s)
+
+
 def test_a_map_with_a_name_runs_nothing_twice() -> None:
     with LocalRuntime(agents=[echo]) as rt:
         first = [result.run_id for result in rt.map("echo", ["a", "b"], map_id="nightly")]

@@ -33,6 +33,7 @@ def _steps(caller: Caller, given: Mapping[str, Any]) -> Steps:
         timeout=params.run_timeout_seconds,
         expects=params.expects_completion,
         task_name=params.task_name,
+        cleanup=plan.cleanup.value,
     )
     receipt: Receipt = yield caller.port.spawn([request])[0]
     if not receipt.accepted:

@@ -83,6 +83,7 @@ class Admitting:
             s.clock.wall(),
             admit.label,
             task_name=admit.task_name,
+            cleanup=admit.cleanup,
         )
         s.sessions[child.key] = child
         self._new_run(client, child, parent, requester, entry, admit)

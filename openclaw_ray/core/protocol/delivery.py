@@ -15,6 +15,7 @@ from abc import abstractmethod
 
 from openclaw_ray.core import lineage
 from openclaw_ray.core.lifecycle import Cause, DeliveryState, RunState
+from openclaw_ray.core.protocol.archiving import strand
 from openclaw_ray.core.protocol.completion import completion_of
 from openclaw_ray.core.protocol.marks import Marks
 from openclaw_ray.core.protocol.messages import DeliverTo
@@ -86,6 +87,7 @@ class Delivery(Marks):
             self.mark_delivered(run)
         elif cause == Cause.PROCESS_DIED or target.depth == 0:
             target.pending[run.id] = None  # the session may be activated again: it is not gone for good
+            strand(self.s, target)
             self.park_value(run)
         else:  # (d)
             target.pending.pop(run.id, None)

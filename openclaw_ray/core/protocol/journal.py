@@ -25,8 +25,9 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "events": (),
     "claims": (),
     "items": ("page",),
+    "due": (),
 }
-"""Tables, each with the columns it can be filtered by. ``rows`` and ``events`` are keyed by rising integers."""
+"""Tables, each with the columns it can be filtered by. ``rows``, ``events`` and ``due`` are keyed by integers."""
 
 
 class JournalFault(Exception):

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from openclaw_ray.core.protocol.archiving import leave
 from openclaw_ray.core.protocol.birth import Birth
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.messages import DropValue, HoldValue
@@ -113,6 +114,6 @@ class Keeping:
         session = s.sessions.get(run.session)
         one_task = session is not None and (session.depth > 0 or bool(session.client))
         if session is not None and one_task and not session.run and not session.pending:
-            s.retire(session)
+            leave(s, session)
         if parent is not None and parent.terminal:
             self.retire_if_done(parent)

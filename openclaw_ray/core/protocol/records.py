@@ -185,6 +185,10 @@ class Session(Record):
     """Rows that the registry itself has written to the transcript."""
     ended: float | None = None
     task_name: str | None = None
+    cleanup: str = "keep"
+    """``delete``: archived as soon as its requester has been told of its end."""
+    archive_at: float | None = None
+    """Wall-clock seconds at which it is to be archived, once it has ended; `None` for not by itself."""
     # memory alone
     run: str = _live("")
     """The run that owns the session now (one at a time)."""

@@ -19,10 +19,11 @@ from typing import TypeVar
 from openclaw_ray.core.clock import Clock
 from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
 from openclaw_ray.core.named_map import ClaimAnswer
+from openclaw_ray.core.protocol.archiving import Archiving
 from openclaw_ray.core.protocol.birth import Birth
+from openclaw_ray.core.protocol.cleanup import Cleanup, CleanupWord
 from openclaw_ray.core.protocol.clients import Clients
 from openclaw_ray.core.protocol.crew import Crew
-from openclaw_ray.core.protocol.deleting import Deleting, Deletion
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.hubstate import HubBatch
@@ -89,7 +90,8 @@ class Registry:
         self.stopping = Stopping(self.s, self.down, self.ending)
         self.crew = Crew(self.s, self.down, self.birth, self.ending)
         self.clients = Clients(self.s, self.down, self.stopping)
-        self.deleting = Deleting(self.s)
+        self.cleanup = Cleanup(self.s, self.ending)
+        self.archiving = Archiving(self.s, self.cleanup.silence)
         self.maps = Maps(self.s, self.birth)
         self._idle_look = 0.0
         journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])
@@ -287,10 +289,16 @@ class Registry:
         _, code, paths = pickle.loads(data)
         return code, paths
 
-    def delete(self, key: str, session_id: str, revision: int) -> tuple[Deletion, tuple[Effect, ...]]:
-        """Delete a session that was seen as ``(session_id, revision)``, see `Deleting`."""
-        words: list[Deletion] = []
-        effects = self._entry(lambda: words.append(self.deleting.delete(key, session_id, revision)))
+    def delete(self, key: str, session_id: str, revision: int) -> tuple[CleanupWord, tuple[Effect, ...]]:
+        """Delete a session that was seen as ``(session_id, revision)``, see `Cleanup`."""
+        words: list[CleanupWord] = []
+        effects = self._entry(lambda: words.append(self.cleanup.delete(key, session_id, revision)))
+        return words[0], effects
+
+    def reset(self, key: str, session_id: str, revision: int, new_id: str) -> tuple[CleanupWord, tuple[Effect, ...]]:
+        """Begin a session that was seen as ``(session_id, revision)`` anew under ``new_id``, see `Cleanup`."""
+        words: list[CleanupWord] = []
+        effects = self._entry(lambda: words.append(self.cleanup.reset(key, session_id, revision, new_id)))
         return words[0], effects
 
     def open_boot(self, boot: str) -> tuple[Effect, ...]:
@@ -307,10 +315,11 @@ class Registry:
         return self._entry(again)
 
     def tick(self) -> tuple[Effect, ...]:
-        """What time does: deadlines, graces, repeats, idle actors, the end of adoption."""
+        """What time does: archives, deadlines, graces, repeats, idle actors, the end of adoption."""
 
         def due() -> None:
             now = self.s.clock.mono()
+            self.archiving.sweep()
             self.turns.due(now)
             self.down.due(now)
             if now >= self._idle_look:
@@ -323,7 +332,7 @@ class Registry:
         """When `tick` is to be called next, on the monotonic clock; at most a second away."""
         now = self.s.clock.mono()
         timer = self.s.next_timer()
-        latest = now + (0.05 if self.s.recovering else 1.0)
+        latest = self.archiving.next_look(now, now + (0.05 if self.s.recovering else 1.0))
         return latest if timer is None else min(latest, timer)
 
     def ended(self, run_id: str) -> Completed | None:

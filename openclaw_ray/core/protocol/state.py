@@ -89,6 +89,7 @@ class State:
         self.refused = 0
         self.retired_actors: dict[str, int] = {}
         self.warned: set[str] = set()
+        self.next_archive: float | None = None
         self.effects: list[Effect] = []
         self._timers: list[tuple[float, str]] = []
         self._dirty: dict[tuple[str, str | int], Any] = {}
@@ -194,6 +195,10 @@ class State:
     def note(self, key: str, data: bytes) -> None:
         """Keep a fact about the whole runtime."""
         self._writes.append(Write("meta", key, data))
+
+    def plan(self, number: int, data: bytes) -> None:
+        """Keep something to be done at a time, of which ``number`` is made (`cleanup`)."""
+        self._writes.append(Write("due", number, data))
 
     def event(self, kind: str, run: Run | None = None, **fields: Any) -> None:
         """Journal an event and tell the watchers."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from openclaw_ray.core import lineage
 from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.protocol.cleanup import runs_of
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.messages import Stop, StopAsk, Verdict
@@ -48,7 +49,7 @@ class Stopping:
         if event.run:
             run = s.runs.get(event.run)
             return [run] if run is not None else []
-        return [run for run in s.runs.values() if run.session == event.key]
+        return runs_of(s, event.key)
 
     def _below(self, run: Run, session_key: str) -> bool:
         return any(isinstance(a, Run) and a.session == session_key for a in lineage.ancestors(self.s.runs, run))

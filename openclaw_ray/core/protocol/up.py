@@ -264,6 +264,7 @@ class Admit:
         lane: lane of its own (a map's), with ``lane_width``; empty means the rule's.
         label, task_name: what lists show; a label is one un-ended child's of its requester's.
         item: what it is to a map that has a name.
+        cleanup: ``delete`` has the session archived once its end was heard of.
     """
 
     run: str
@@ -284,6 +285,7 @@ class Admit:
     transcripts: str = "all"
     task_name: str | None = None
     item: MapItem | None = None
+    cleanup: str = "keep"
 
 
 @compact

@@ -129,8 +129,10 @@ class LocalRegistry:
         """Rows and events (2)."""
         for number, _, packed in batch.rows:
             row: Any = pickle.loads(packed)
-            if isinstance(row, Row):  # whatever else may be in line with rows is about files: there are none
+            if isinstance(row, Row):
                 self._rows.setdefault(row.session_id, []).append(row)
+            else:  # there are no files here: an archived transcript is just not shown any more
+                self._rows.pop(row.session_id, None)
             self.core.s.journal.delete_upto("rows", number)
         if batch.events:
             self._events += [pickle.loads(event) for _, event in batch.events]
@@ -228,8 +230,12 @@ class LocalRegistry:
             return self.core.ended(run_id)
 
     def delete(self, key: str, session_id: str, revision: int) -> str:
-        """Delete a session that was seen so; gives a word of `Deletion`."""
+        """Delete a session that was seen so; gives a word of `CleanupWord`."""
         return self._change(lambda core: core.delete(key, session_id, revision)).value
+
+    def reset(self, key: str, session_id: str, revision: int, new_id: str) -> str:
+        """Begin a session that was seen so anew under ``new_id``; gives a word of `CleanupWord`."""
+        return self._change(lambda core: core.reset(key, session_id, revision, new_id)).value
 
     def claim_map(self, map_id: str, claim: str, client: str, receiver: str) -> ClaimAnswer:
         """A client wants the map of this name for itself."""

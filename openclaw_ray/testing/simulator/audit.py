@@ -136,6 +136,7 @@ def derived(s: State) -> dict[str, Any]:
     out["claims"] = {(c.map_id, c.claim, c.client, c.receiver) for c in s.claims.values()}
     out["lanes"] = s.lanes.statistics()
     out["load"] = s.root_load
+    out["next archive"] = s.next_archive
     out["queue"] = {(w.run, w.resume, w.age) for w in s.queue.waiting()}
     return out
 

@@ -10,7 +10,8 @@ from openclaw_ray.core.protocol.messages import Join as JoinEvent
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.testing.simulator.named_try import NamedTry
 from openclaw_ray.testing.simulator.network import Lost
-from openclaw_ray.testing.simulator.plans import Ask, Join, Map, Operation, Spawn, Stop, Work
+from openclaw_ray.testing.simulator.plans import Ask, Join, Map, Operation, Reset, Spawn, Stop, Work
+from openclaw_ray.testing.simulator.reset_try import ResetTry
 from openclaw_ray.testing.simulator.script import Script, Steps
 from openclaw_ray.testing.simulator.talker import Talker
 
@@ -164,6 +165,8 @@ class ClientScript(Script):
                 self.family.hand([c for c in children if c.end is not None])
             case Stop(child, wait, key):
                 yield from self._stop(child, wait, key)
+            case Reset(agent):
+                yield from ResetTry(self.process, f"agent:{agent}:main").run()
             case Ask(agent, plan, patience):
                 yield from self._ask(agent, plan, patience)
             case _:

@@ -114,6 +114,7 @@ class Family:
                 lane_width=lane_width,
                 index=ticket.index if ticket is not None else None,
                 item=item,
+                cleanup="keep" if route == "ask" else self.host.cluster.program.plans[plan].cleanup,
             ),
             (self, child),
         )

@@ -20,6 +20,7 @@ from openclaw_ray.testing.simulator.plans import (
     Operation,
     Plan,
     Program,
+    Reset,
     Say,
     Spawn,
     Stop,
@@ -53,7 +54,22 @@ def schedule_by(choose: Random, weather: Weather) -> Schedule:
     if program.endless or choose.random() < 0.1:
         setup = replace(setup, patience=choose.choice((0.3, 3.0, 20.0)))
     faults = random_faults(choose, weather)
+    setup, program = _archiving(setup, program)
     return Schedule(choose.randrange(1 << 32), program, setup, faults, weather=weather.value)
+
+
+def _archiving(setup: Setup, program: Program) -> tuple[Setup, Program]:
+    """Have most runtimes archive soon, some sessions at once, and some clients reset what they or another one asked; by
+    the program's size, so that the dice fall as they do without it."""
+    limits = replace(setup.limits, archive_after_minutes=1, archive_minute=(0.05, 0.5, 60.0)[program.size % 3])
+    plans = {n: replace(plan, cleanup="delete") if n % 4 == 0 else plan for n, plan in program.plans.items()}
+    clients = program.clients
+    if program.size % 2:
+        asked = any(isinstance(op, Ask) for ops in clients for op in ops)
+        clients = tuple(
+            (*(Reset() if isinstance(op, Stop) and op.key else op for op in ops), *[Reset()] * asked) for ops in clients
+        )
+    return replace(setup, limits=limits), Program(plans, clients)
 
 
 def random_setup(choose: Random, weather: Weather) -> Setup:

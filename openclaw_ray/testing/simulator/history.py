@@ -3,7 +3,8 @@
 1. A run has one terminal state; it and its outcome never change once they are in the journal.
 2. Only a stop cancels, and a stop wins over what a turn did. A run succeeds after its children have ended.
 3. A run is timed out after its timeout, counted from its first start.
-4. A completion is given up only if something above it was stopped, or if its client has left without it.
+4. A completion is given up only if something above it was stopped, reset or archived, or if its client has left
+   without it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from openclaw_ray.core.lifecycle import DeliveryState, RunState
 from openclaw_ray.core.protocol.journal import Write
 from openclaw_ray.core.protocol.records import Actor, Mark, Run
+from openclaw_ray.testing.simulator.archive_watch import ArchiveWatch
 
 if TYPE_CHECKING:
     from openclaw_ray.testing.simulator.cluster import Cluster
@@ -86,6 +88,7 @@ class History:
         self.actors: dict[str, tuple[Any, ...]] = {}
         self.marks: dict[int, MarkView] = {}
         self.given: set[tuple[str, str]] = set()
+        self.archives = ArchiveWatch(self)
 
     def broken(self, rule: str, detail: str) -> None:
         """Say that an invariant does not hold."""
@@ -124,6 +127,7 @@ class History:
                     self.marks[seq] = MarkView(
                         seq, values[_MARK["stop"]], values[_MARK["key"]], values[_MARK["runs"]], self.commits
                     )
+        self.archives.committed(writes)
         for run_id in ended:
             self._ended(run_id)
         for run_id in discarded:
@@ -183,8 +187,9 @@ class History:
         """Why a completion is given up: a stop above it, or a client that has left without having been given it."""
         stopped = any(view.state is RunState.CANCELLED for _, view in self.above(run_id))
         clients = [v["client"] for _, v in self.above(run_id) if v["route"] == "driver" and v.state.terminal]
-        if not stopped and not clients:
-            self.broken("each announce is delivered", f"{run_id} is discarded, nothing above it was stopped")
+        cleared = any(view["session"] in self.archives.cleared for _, view in self.above(run_id))
+        if not stopped and not clients and not cleared:
+            self.broken("each announce is delivered", f"{run_id} is discarded, and nothing above it was cleared")
         for client in clients:
             if (client, run_id) in self.given and not stopped and self.cluster.said_bye(client):
                 self.broken("what is consumed is delivered", f"{run_id} was given to {client} and is discarded")

@@ -9,7 +9,7 @@ import pickle
 from typing import TYPE_CHECKING
 
 from openclaw_ray.core.protocol.hubstate import HubBatch, HubState
-from openclaw_ray.core.protocol.messages import DownMessage, Row
+from openclaw_ray.core.protocol.messages import Archive, DownMessage, Row
 from openclaw_ray.testing.simulator.network import Later
 from openclaw_ray.testing.simulator.process import Process
 
@@ -76,8 +76,10 @@ class HubProcess(Process):
             return self.boot, 0
         transcripts = self.cluster.transcripts
         last_row = 0
-        for number, _, row in batch.rows:
-            transcripts.append(pickle.loads(row))
+        for number, _, data in batch.rows:
+            row = pickle.loads(data)
+            if not isinstance(row, Archive):  # renamed, its rows are what they were (`archive_watch`)
+                transcripts.append(row)
             last_row = number
         for session_id, number in batch.begins:
             transcripts.begin(session_id, number)

@@ -256,7 +256,10 @@ class Network:
 
 def _short(value: object) -> str:
     if isinstance(value, HubBatch):
-        rows = [f"{row.session_id}: {row.text}" for row in (pickle.loads(data) for _, _, data in value.rows)]
+        rows = [
+            f"{row.session_id}: {getattr(row, 'text', 'archive')}"
+            for row in (pickle.loads(data) for _, _, data in value.rows)
+        ]
         return f"messages {dict(value.messages)}, rows {rows}, begins {list(value.begins)}"
     text = str(value)
     return text if len(text) <= 400 else text[:399] + "…"

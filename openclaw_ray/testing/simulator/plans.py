@@ -20,6 +20,7 @@ __all__ = [
     "Operation",
     "Plan",
     "Program",
+    "Reset",
     "Say",
     "Spawn",
     "Stop",
@@ -124,7 +125,14 @@ class Ask:
     patience: float = 60.0
 
 
-Operation: TypeAlias = Work | Spawn | Join | Map | Yield | Stop | Say | Use | Fail | Hang | Die | Ask
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """A client's reset of the main session of ``agent``: stop it, then begin it anew."""
+
+    agent: str = "worker"
+
+
+Operation: TypeAlias = Work | Spawn | Join | Map | Yield | Stop | Say | Use | Fail | Hang | Die | Ask | Reset
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +148,7 @@ class Plan:
         held: bytes of a value that stays in the process until it is taken.
         unclean: leave something behind in the process.
         again: each turn does the first list of operations, as a function does that is called again.
+        cleanup: of its session, where it is spawned.
     """
 
     turns: tuple[tuple[Operation, ...], ...] = ((),)
@@ -150,6 +159,7 @@ class Plan:
     held: int = 0
     unclean: bool = False
     again: bool = False
+    cleanup: str = "keep"
 
     def operations(self, turn: int) -> tuple[Operation, ...]:
         """What turn number ``turn`` (from 1) does."""
@@ -194,6 +204,7 @@ def describe(program: Program) -> str:
             for word in ("follow_up", "deaf", "slow", "held", "unclean", "again")
             if getattr(found, word)
         ]
+        marks += ["cleanup=delete"] if found.cleanup == "delete" else []
         lines.append(f"{indent}plan {number} ({found.agent}{''.join(' ' + m for m in marks)})")
         for i, ops in enumerate(found.turns):
             if i:

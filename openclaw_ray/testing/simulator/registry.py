@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from openclaw_ray.core.named_map import ClaimAnswer, ItemRow
+from openclaw_ray.core.protocol.archiving import find_session
+from openclaw_ray.core.protocol.cleanup import CleanupWord
 from openclaw_ray.core.protocol.journal import JournalFault
 from openclaw_ray.core.protocol.messages import (
     Answer,
@@ -164,6 +166,18 @@ class RegistryProcess(Process):
     def on_map_page(self, map_id: str, page: int) -> list[ItemRow]:
         """A client asks what was done."""
         return self.core.maps.page(map_id, page)
+
+    def on_session(self, key: str) -> tuple[str, int] | None:
+        """A client looks at a session: its id and its revision."""
+        session = find_session(self.core.s, key)
+        return None if session is None else (session.session_id, session.number)
+
+    def on_reset(self, key: str, session_id: str, revision: int, new_id: str) -> CleanupWord | Lost:
+        """A client resets a session that it has stopped."""
+        done = self._enter(lambda: self.core.reset(key, session_id, revision, new_id))
+        if done is None or not self.perform(done[1]):
+            return Lost.UNAVAILABLE
+        return done[0]
 
     def on_growth_failed(self, actor: str, why: str) -> None:
         """The pool could not create an actor."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -29,6 +30,7 @@ class Outline:
         seconds: virtual time at which the last client was done.
         log: the trace, if one was kept.
         refused_maps: of a name under which another map was at work.
+        archived: transcripts renamed. ``resets``: sessions that began anew.
     """
 
     events: int
@@ -45,6 +47,8 @@ class Outline:
     seconds: float
     log: tuple[str, ...] = ()
     refused_maps: int = 0
+    archived: int = 0
+    resets: int = 0
 
 
 class ScheduleBroken(AssertionError):
@@ -107,6 +111,8 @@ def run_schedule(schedule: Schedule, *, trace: bool = False, looks: float = 0.01
         max((client.left_at for client in cluster.clients), default=0.0),
         tuple(world.log or ()),
         monitor.refused_maps,
+        len(monitor.archives.archived),
+        monitor.archives.resets,
     )
 
 
@@ -135,6 +141,9 @@ def _open(cluster: Cluster) -> list[str]:
     out += [f"{r.id} has not confirmed {list(r.unacked.values())}" for r in s.receivers.values() if r.unacked]
     out += [f"{a.id} is {a.state}" for a in s.actors.values() if a.state not in ("idle", "growing")]
     out += [f"{m.stop} is not complete" for m in s.marks.values() if not m.done]
+    if cluster.setup.limits.archive_minute < 60:
+        due = [pickle.loads(data)[0] for _, data in cluster.journal.after("due", 0, limit=1_000)]
+        out += [f"{key} is to be archived" for key in due if key not in s.sessions]
     if cluster.journal.after("rows", 0, limit=1):
         out.append("rows are on their way to the hub")
     out += [
@@ -161,6 +170,8 @@ def _last_look(cluster: Cluster) -> None:
     monitor.look(core)
     dead = {view["session"] for view in monitor.runs.values() if _left_pending(view)}
     found = leftovers(core.s, dead)
+    if cluster.setup.limits.archive_minute < 60:
+        found += monitor.archives.unarchived(set(core.s.sessions))
     if found:
         raise InvariantBroken("nothing is left over", "; ".join(found))
     _announces(cluster, dead)
