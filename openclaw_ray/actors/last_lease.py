@@ -30,7 +30,7 @@ class LastLease:
     def __init__(self, settings: RegistrySettings) -> None:
         self._runtime = settings.runtime
         self._lease = settings.limits.client_lease_seconds
-        self._lock = StateLock(settings.state_dir, settings.runtime).acquire()
+        self._lock = StateLock(settings.state_dir, settings.runtime, _gcs_address()).acquire()
         self._alive_at = time.monotonic()
 
     def look(self, alive: bool) -> None:
@@ -47,3 +47,9 @@ class LastLease:
         for part in ("pool", "hub", "registry"):
             with contextlib.suppress(ValueError):
                 ray.kill(find_actor(self._runtime, part))
+
+
+def _gcs_address() -> str:
+    import ray
+
+    return str(ray.get_runtime_context().gcs_address)

@@ -51,9 +51,10 @@ def doctor(as_json: bool, address: str | None, config_file: str | None, state: s
         else:
             rows = ((c.verdict.value, c.name, _in_a_line(c.detail, c.remedy)) for c in found)
             print_table(("", "check", "what was seen, and what to do"), rows)
-            for each in facts.leftovers[:_SHOWN]:
-                click.echo(f"note: left by a dead runtime: {each.path}", err=True)
-            if (more := len(facts.leftovers) - _SHOWN) > 0:
+            died = [each for each in facts.leftovers if each.unended != 0]
+            for each in died[:_SHOWN]:
+                click.echo(f"note: died with something un-ended: {each.path}", err=True)
+            if (more := len(died) - _SHOWN) > 0:
                 click.echo(f"note: … and {more} more (--json has all)", err=True)
     return FAILED if failed else OK
 

@@ -14,7 +14,6 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple
@@ -39,6 +38,7 @@ def gather(address: str | None, config_file: str | None, state_dir: str | None) 
     """
     import psutil
 
+    from openclaw_ray.runtime.cluster import has_auth_token
     from openclaw_ray.runtime.starting import ACTOR_BYTES
     from openclaw_ray.store.places import base_dir
 
@@ -56,7 +56,7 @@ def gather(address: str | None, config_file: str | None, state_dir: str | None) 
         ray_error=ray_error,
         address=cluster_at,
         auth_mode=os.environ.get("RAY_AUTH_MODE", ""),
-        has_token=_has_token(os.environ),
+        has_token=has_auth_token(os.environ),
         cluster=_reach(cluster_at) if cluster_at and ray_version else None,
         open_files=None if hard == resource.RLIM_INFINITY else hard,
         pool_max=configured.pool_max,
@@ -113,14 +113,6 @@ def _ray() -> tuple[str, str]:
     except Exception as error:  # noqa: BLE001 - whatever a broken installation raises is what is told
         return "", f"{type(error).__name__}: {error}"
     return str(ray.__version__), ""
-
-
-def _has_token(env: Mapping[str, str]) -> bool:
-    """A token in one of the places that Ray's documentation names."""
-    if env.get("RAY_AUTH_TOKEN"):
-        return True
-    path = env.get("RAY_AUTH_TOKEN_PATH")
-    return (Path(path) if path else Path.home() / ".ray" / "auth_token").is_file()
 
 
 class _Configured(NamedTuple):

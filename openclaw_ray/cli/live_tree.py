@@ -21,6 +21,8 @@ __all__ = ["TreeLines", "TreeView", "show_tree"]
 
 LINE_EVERY = 5.0
 """Seconds between two lines where there is no terminal."""
+LATE = 0.5
+"""Seconds that the last events may be behind the result."""
 MOST_LINES = 200
 """Branches that have a line of their own when they end, where there is no terminal; then only counts are told."""
 MOST_ROWS = 24
@@ -48,6 +50,7 @@ class TreeLines:
         self._told = clock()
         self._lines = 0
         self._lock = threading.Lock()
+        self._none_open = threading.Event()
 
     def follow(self, events: Iterator[Event]) -> None:
         """Take in events until there are no more; whatever ends them ends only the view."""
@@ -69,6 +72,10 @@ class TreeLines:
             if line is None and self._clock() - self._told >= LINE_EVERY:
                 counts = self.tree.counts()
                 line = f"{counts['done']} done, {counts['running']} running, {counts['queued']} queued"
+            if all(branch.ended for branch in self.tree.branches.values()):
+                self._none_open.set()
+            else:
+                self._none_open.clear()
         if line is not None:
             self._told = self._clock()
             self.line(line)
@@ -81,6 +88,10 @@ class TreeLines:
     def note(self, text: str) -> None:
         """Say something that must be said."""
         print(text, file=self._stream or sys.stderr, flush=True)
+
+    def wait_for_ends(self, within: float) -> None:
+        """Wait a moment for the events of what has just ended: they come by another way than its result."""
+        self._none_open.wait(within)
 
     def close(self) -> None:
         """Nothing more is shown."""
@@ -138,13 +149,15 @@ def show_tree(events: Iterator[Event], fold: Collection[str], *, wanted: bool = 
     threading.Thread(target=view.follow, args=(events,), name="events", daemon=True).start()
     try:
         yield view
+        view.wait_for_ends(LATE)
     finally:
         view.close()
 
 
 def describe(branch: Branch) -> str:
     """One branch in a line: who, where it stands, and what is below it."""
-    who = printable(" ".join(part for part in (branch.agent_id or branch.key, branch.text) if part))
+    name = branch.agent_id or branch.key
+    who = printable(" ".join(part for part in (name, branch.text if branch.text != name else "") if part))
     below = [
         f"{count} {word}"
         for word, count in (("queued", branch.queued), ("running", branch.running), ("failed", branch.failed))

@@ -231,15 +231,12 @@ def _enter(stack: contextlib.ExitStack, view: AbstractContextManager[StateView])
 
 
 def _may_be_live(name: str) -> bool:
-    """Whether to look in a cluster; without ``RAY_ADDRESS`` Ray is told to take this machine's."""
+    """Whether to look in a cluster; without ``RAY_ADDRESS`` it is the one on this machine that the name is in."""
     from openclaw_ray.store.places import list_runtimes
 
     if os.environ.get("RAY_ADDRESS"):
         return True
-    if any(place.name == name and place.owner is not None for place in list_runtimes()):
-        os.environ["RAY_ADDRESS"] = "auto"
-        return True
-    return False
+    return any(place.name == name and place.owner is not None for place in list_runtimes())
 
 
 def _with_states(filters: dict[str, Any], states: Sequence[str]) -> dict[str, Any]:

@@ -148,7 +148,7 @@ class RuntimeNotFound(OpenClawRayError):
     known: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"no runtime {self.name!r} in this cluster (alive: {name_list(self.known)}); start it first"
+        return f"no runtime {self.name!r} is alive here (alive: {name_list(self.known)}); start it first"
 
 
 @dataclass(eq=False, repr=False)

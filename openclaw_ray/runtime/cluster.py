@@ -7,13 +7,15 @@ import logging
 import os
 import socket
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from openclaw_ray.core.errors import RayClientUnsupported, RayUnreachable
 from openclaw_ray.runtime.ray_reaper import RayReaper
 
-__all__ = ["Guest", "attach", "in_ray_worker"]
+__all__ = ["Guest", "attach", "has_auth_token", "in_ray_worker"]
 
 _REACH_WITHIN = 5.0
 
@@ -38,11 +40,12 @@ class Guest:
         self.left.set()
 
 
-def attach(*, start: bool = True) -> Guest:
+def attach(*, start: bool = True, near: str = "") -> Guest:
     """Have Ray initialised: the host's if it is, else by ``RAY_ADDRESS``, else an embedded local one.
 
     Args:
         start: without it no Ray is started; the one that runs on this machine is looked for.
+        near: the address of a Ray to go to if ``RAY_ADDRESS`` names none.
 
     Raises:
         RayClientUnsupported: ``RAY_ADDRESS`` is a ``ray://`` address.
@@ -55,7 +58,7 @@ def attach(*, start: bool = True) -> Guest:
         if _is_ray_client():
             raise RayClientUnsupported("ray://")
         return Guest(False, _gcs_address())
-    address = os.environ.get("RAY_ADDRESS", "") or ("" if start else "auto")
+    address = os.environ.get("RAY_ADDRESS", "") or near or ("" if start else "auto")
     if address.startswith("ray://"):
         raise RayClientUnsupported(address)
     _probe(address)
@@ -133,6 +136,10 @@ def _knock(address: str) -> None:
     from ray import _raylet
     from ray.exceptions import RayError
 
+    _as_ray_itself_does()
+    if _token_hint() and not has_auth_token(os.environ):
+        # Ray's own client ends the whole process at this, from native code
+        raise RayUnreachable(address, f"there is no authentication token here{_token_hint()}")
     knock = getattr(_raylet, "GcsClient", None)
     if knock is None:  # Ray's own; without it (another version) Ray itself is asked, and takes longer
         return
@@ -147,6 +154,23 @@ def in_ray_worker() -> bool:
     import ray
 
     return bool(ray.get_runtime_context().worker.mode == ray.WORKER_MODE)
+
+
+def _as_ray_itself_does() -> None:
+    """Where no mode is set, ``ray.init`` uses the token that a local Ray has left, and knocking must, too."""
+    try:
+        from ray._private.authentication.authentication_token_setup import maybe_enable_token_auth_if_token_available
+    except ImportError:  # a Ray without this habit
+        return
+    maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
+
+
+def has_auth_token(env: Mapping[str, str]) -> bool:
+    """Whether a token is in one of the places that Ray's documentation names."""
+    if env.get("RAY_AUTH_TOKEN"):
+        return True
+    path = env.get("RAY_AUTH_TOKEN_PATH")
+    return (Path(path) if path else Path.home() / ".ray" / "auth_token").is_file()
 
 
 def _token_hint() -> str:

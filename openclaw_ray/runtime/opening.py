@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from openclaw_ray.actors.asking import ask
 from openclaw_ray.actors.here import running_turn
 from openclaw_ray.actors.names import find_actor, runtimes_alive
-from openclaw_ray.core.errors import RuntimeInUse, RuntimeNotFound, RuntimeUnavailable
+from openclaw_ray.core.errors import RayUnreachable, RuntimeInUse, RuntimeNotFound, RuntimeUnavailable
 from openclaw_ray.runtime.client import Client, TurnClient
 from openclaw_ray.runtime.cluster import attach, in_ray_worker
 from openclaw_ray.runtime.joining import Wanted
@@ -63,7 +63,7 @@ def start(
     from openclaw_ray.agents.bundle import make_bundle
     from openclaw_ray.config import load
     from openclaw_ray.runtime.starting import start_engine
-    from openclaw_ray.store.places import check_name
+    from openclaw_ray.store.places import address_of, check_name
 
     settings = load(dict(config) if isinstance(config, Mapping) else config)
     if name is not None:
@@ -71,7 +71,7 @@ def start(
     known = list(agents)
     bundle = make_bundle(known, app_dir=None if app_dir is None else str(app_dir)) if known else None
     wanted = Wanted(settings, bundle, state_dir, runtime_env)
-    guest = attach()
+    guest = attach(near=address_of(name) if name is not None and if_exists == "connect" else "")
     try:
         until = time.monotonic() + _SETTLED_WITHIN
         while True:
@@ -115,8 +115,15 @@ def start(
 def join(name: str, on_lost: str) -> Opened:
     """See `Runtime.connect`."""
     from openclaw_ray.config import load
+    from openclaw_ray.store.places import address_of, list_runtimes
 
-    guest = attach(start=False)
+    try:
+        guest = attach(start=False, near=address_of(name))
+    except RayUnreachable as error:
+        if error.address != "auto":
+            raise
+        here = tuple(place.name for place in list_runtimes() if place.owner is not None)
+        raise RuntimeNotFound(name, here) from error
     try:
         return _joined(name, load({}), guest, on_lost)
     except BaseException:

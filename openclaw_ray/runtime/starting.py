@@ -127,7 +127,7 @@ def start_engine(
     limits, pool_max, notes = fit_limits(config.runtime_limits(cpus=cpus), cpus, psutil.virtual_memory().available)
     place = state_dir_for(name, state_dir, _session_dir())
     runtime = name or place.name
-    lock = StateLock(place, runtime)
+    lock = StateLock(place, runtime, guest.address)
     if not detached:  # else the registry takes it: this process may be gone at any time
         lock.acquire()
     engine: Engine | None = None

@@ -19,6 +19,7 @@ from openclaw_ray.store.statelock import Owner, owner_of
 __all__ = [
     "JOURNAL",
     "Place",
+    "address_of",
     "base_dir",
     "check_name",
     "list_runtimes",
@@ -126,6 +127,15 @@ def list_runtimes(*, ray_root: str | Path | None = None) -> list[Place]:
             folders += _inside(session / "openclaw_ray")
     places = [place for folder in folders if (place := _place(folder))]
     return sorted(places, key=lambda place: (-place.changed, place.name))
+
+
+def address_of(name: str, *, ray_root: str | Path | None = None) -> str:
+    """The address of the Ray that this machine's runtime of this name is in; empty if there is none, or it is not
+    known. Several Rays on one machine are usual: each start without ``RAY_ADDRESS`` brings up its own."""
+    for place in list_runtimes(ray_root=ray_root):
+        if place.name == name and place.owner is not None and place.owner.address:
+            return place.owner.address
+    return ""
 
 
 def newest_state_dir(name: str | None = None, *, ray_root: str | Path | None = None) -> Path:

@@ -29,11 +29,13 @@ _NOTE_WAIT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who has a state dir: process, host, and since when (seconds since the epoch)."""
+    """Who has a state dir: process, host, since when (seconds since the epoch), and in which Ray (the address of its
+    GCS, empty if it did not say)."""
 
     pid: int
     host: str
     since: float
+    address: str = ""
 
     @property
     def alive(self) -> bool:
@@ -53,7 +55,7 @@ def owner_of(state_dir: Path) -> Owner | None:
     """The process that has this state dir open, by its note; `None` if there is no note, or no process."""
     try:
         fields = json.loads((state_dir / _NOTE).read_bytes())
-        owner = Owner(int(fields["pid"]), str(fields["host"]), float(fields["since"]))
+        owner = Owner(int(fields["pid"]), str(fields["host"]), float(fields["since"]), str(fields.get("address", "")))
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return owner if owner.pid > 0 and owner.alive else None
@@ -68,9 +70,11 @@ class StateLock:
     Args:
         state_dir: an existing folder.
         name: the runtime's, for the error; the folder's by default.
+        address: of the Ray that the runtime is in, for those who look for it.
     """
 
-    def __init__(self, state_dir: str | Path, name: str | None = None) -> None:
+    def __init__(self, state_dir: str | Path, name: str | None = None, address: str = "") -> None:
+        self.address = address
         self.state_dir = Path(state_dir)
         self.name = name or self.state_dir.name
         self._lock = FileLock(self.state_dir / _LOCK, timeout=0, mode=0o600, thread_local=False)
@@ -122,7 +126,7 @@ class StateLock:
         self.release()
 
     def _write_note(self) -> None:
-        owner = Owner(os.getpid(), socket.gethostname(), time.time())
+        owner = Owner(os.getpid(), socket.gethostname(), time.time(), self.address)
         draft = self.state_dir / f"{_NOTE}.{owner.pid}"
         try:
             draft.write_text(json.dumps(asdict(owner)), encoding="utf-8")

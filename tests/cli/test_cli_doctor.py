@@ -198,10 +198,10 @@ def test_a_token_is_looked_for_where_ray_does(home: Path, monkeypatch: pytest.Mo
 def test_many_leftovers_are_named_in_part(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    facts = replace(WELL, leftovers=(LEFT,) * 8)
+    facts = replace(WELL, leftovers=(LEFT, *(replace(LEFT, unended=1),) * 8))
     monkeypatch.setattr(doctor_module, "look", lambda *_: facts)
     assert run(["doctor"]) == 0
     captured = capsys.readouterr()
-    assert captured.err.count("left by a dead runtime") == 5
+    assert captured.err.count("died with something un-ended") == 5
     assert "and 3 more" in captured.err
     assert "ok" in captured.out

@@ -1,4 +1,4 @@
-"""A case about something that the library itself says is not in effect yet: it is listed, and counts as nothing."""
+"""A case about rules that do not exist yet: it is listed as skipped, and counts as nothing."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ __all__ = ["NotYetRun"]
 
 
 class NotYetRun(Exception):
-    """Raised by an adapter with the library's own reason."""
+    """Raised by an adapter, with the subject."""

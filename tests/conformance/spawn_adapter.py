@@ -1,7 +1,9 @@
 """Group ``spawn_params``: the steps of `openclaw_ray.core.spawn_rules` in their order, with admission between.
 
-What the last step, `not_in_effect`, refuses is not a refusal that the cases know: such a case is not yet run, whatever
-it expects.
+The cases ask what a call means to a host that has channels, sandboxes and dashboards; nothing is started. So they end
+before the last step, `not_in_effect`, in which this runtime refuses what it does not do itself; that step has tests of
+its own (``tests/core/test_spawn_params_rules.py``). Only the rules of attachments are not there yet: a case with them
+is not yet run, whatever it expects.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ def spawn_case(case: dict[str, Any]) -> Output:
     """One call of ``sessions_spawn``.
 
     Raises:
-        NotYetRun: it asks for something that is not in effect.
+        NotYetRun: it hands on attachments.
     """
     try:
         params = spawn_params.parse_spawn(case["args"])
@@ -50,9 +52,8 @@ def spawn_case(case: dict[str, Any]) -> Output:
     refusal = _admission(loaded, agent, requester, plan) or spawn_rules.check_child(plan, scene)
     if refusal is not None:
         return _refused(refusal)
-    later = spawn_rules.not_in_effect(plan, scene)
-    if later is not None:
-        raise NotYetRun(later.error)
+    if params.attachments or params.attach_as:
+        raise NotYetRun("attachments")
     configured = loaded.runtime_limits(cpus=1).run_timeout_seconds
     timeout = params.run_timeout_seconds
     return {

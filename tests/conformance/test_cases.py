@@ -2,7 +2,7 @@
 
 The cases are taken from the folder in ``OPENCLAW_RAY_CASES``, else from ``../shared/cases`` beside the
 repository, else from ``tests/cases``, which is a copy of the former. A group without an adapter is one
-skipped test; so is a case that asks for what the library itself says is not in effect yet. A miss of a case
+skipped test; so is a case about attachments. A miss of a case
 that is not firm is reported (printed, and a property of the test), not failed.
 """
 

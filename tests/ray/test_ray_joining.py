@@ -207,6 +207,18 @@ def test_joining_with_other_wishes_says_what_is_different(state: Path) -> None:
             joined.map("echo", ["x"])
 
 
+def test_a_program_finds_a_runtime_by_its_name_alone(rt: oc.Runtime) -> None:
+    """Nothing in its environment tells where Ray is, or of the token that Ray has made for it."""
+    source = """
+        import json, sys
+        import openclaw_ray as oc
+        with oc.Runtime.connect(sys.argv[1]) as there:
+            print(json.dumps([there.name, there.ask("echo", "hello").text]))
+        """
+    bare: dict[str, str | None] = dict.fromkeys(("RAY_ADDRESS", "RAY_AUTH_MODE"))
+    assert run_program(source, rt.name, env=bare, nothing_left=False).answer() == [rt.name, "hello"]
+
+
 def test_agents_of_a_connected_client_bring_their_module_along(rt: oc.Runtime) -> None:
     with oc.Runtime.connect(rt.name) as client:
         if "weigher" not in client._query("agents"):
@@ -269,6 +281,7 @@ def test_addresses_where_no_ray_of_ours_is_are_refused_in_time(shared: oc.Runtim
             "other": listener(b"HTTP/1.1 400 Bad Request\\r\\n\\r\\n"),
             "garbage": "what",
             "token": sys.argv[1],
+            "no token": sys.argv[1],
         }
         for name, address in addresses.items():
             os.environ["RAY_ADDRESS"] = address
@@ -277,12 +290,16 @@ def test_addresses_where_no_ray_of_ours_is_are_refused_in_time(shared: oc.Runtim
                 oc.Runtime.connect("any")
             except oc.OpenClawRayError as error:
                 said[name] = [type(error).__name__, str(error), time.monotonic() - began]
+            if name == "token":
+                del os.environ["RAY_AUTH_TOKEN"]
         print(json.dumps(said))
         """,
         address,
-        env={"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "wrong" * 10},
+        env={"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "wrong" * 10, "RAY_AUTH_TOKEN_PATH": "/no/such/file"},
     ).answer()
     wants_token = answer.pop("token")
+    assert answer["no token"][0] == "RayUnreachable"
+    assert "there is no authentication token here" in answer.pop("no token")[1]
     assert {name: kind for name, (kind, _, _) in answer.items()} == dict.fromkeys(
         ("nobody", "nowhere", "port", "silent", "other", "garbage"), "RayUnreachable"
     )
