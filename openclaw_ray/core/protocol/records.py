@@ -136,6 +136,8 @@ class Run(Record):
     task_name: str | None = None
     item: MapItem | None = None
     """What it is to a map that has a name."""
+    interrupted: str = ""
+    """Where it stood when the runtime went down, while it is held until the next start decides (`resuming.Held`)."""
     # memory alone
     children: dict[str, None] = _live(factory=dict)
     unsettled: int = _live(0)
@@ -185,6 +187,11 @@ class Session(Record):
     """Rows that the registry itself has written to the transcript."""
     ended: float | None = None
     task_name: str | None = None
+    resumes: tuple[float, ...] = ()
+    """Wall-clock times of its last resumes after restarts."""
+    wedged_at: float | None = None
+    """It has a tombstone: it is not resumed again by itself (SPEC.md H5)."""
+    wedged_reason: str | None = None
     # memory alone
     run: str = _live("")
     """The run that owns the session now (one at a time)."""
