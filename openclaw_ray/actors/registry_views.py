@@ -161,6 +161,8 @@ def session_row(session: Session) -> dict[str, Any]:
             "activations": session.number,
             "created_at": round(session.created * 1000),
             "ended_at": None if session.ended is None else round(session.ended * 1000),
+            "wedged_at": None if session.wedged_at is None else round(session.wedged_at * 1000),
+            "wedged_reason": session.wedged_reason,
         }
     )
 
