@@ -71,7 +71,8 @@ class RegistrySettings:
     """What the registry of a runtime is told at its birth, and again at each restart.
 
     ``boot`` is new for each start of the runtime: what an older boot left behind is closed, not adopted. A ``detached``
-    one belongs to no process: it holds its state dir itself, and ends with its last client's lease.
+    one belongs to no process: it holds its state dir itself, and ends with its last client's lease. ``recover``: what
+    an older boot left un-ended is held until `RegistryActor.recover` decides.
     """
 
     runtime: str
@@ -82,6 +83,7 @@ class RegistrySettings:
     cpus: int
     prewarm: int
     detached: bool = False
+    recover: bool = False
 
 
 class RegistryActor:
@@ -110,7 +112,7 @@ class RegistryActor:
         self._faults = 0
         self._step_times: deque[float] = deque(maxlen=4096)
         if not self._broken:
-            first = (*self.core.open_boot(settings.boot), *self.core.prewarm(settings.prewarm))
+            first = (*self.core.open_boot(settings.boot, settings.recover), *self.core.prewarm(settings.prewarm))
             self.crew.find_again(list(self.core.s.actors.values()))
             self.perform(first)
         threads = {
@@ -209,7 +211,7 @@ class RegistryActor:
         anew = self._build(self.journal)
         for actor in anew.s.actors.values():
             actor.handle = handles.get(actor.id)
-        effects = (*anew.open_boot(self.settings.boot), *anew.tick())
+        effects = (*anew.open_boot(self.settings.boot, self.settings.recover), *anew.tick())
         self.core, self._broken = anew, False
         self.crew.find_again(list(anew.s.actors.values()))
         return effects
@@ -294,6 +296,24 @@ class RegistryActor:
     def give_back(self, actor_id: str, why: str) -> None:
         """It has been tried; ``why`` it is not to be used again, if so."""
         self.enter(lambda core: core.give_back(actor_id, why))
+
+    @ray.method(concurrency_group="query")
+    def recover(self) -> dict[str, int]:
+        """Decide what an older boot left un-ended, see `Registry.recover`; asked again, what is left of it.
+
+        Raises:
+            JournalFault: nothing was decided.
+        """
+        return self._change(lambda core: core.recover())
+
+    @ray.method(concurrency_group="query")
+    def clear_tombstones(self, key: str) -> tuple[str, ...]:
+        """Have sessions resumed again, see `Registry.clear_tombstones`.
+
+        Raises:
+            JournalFault: nothing was changed.
+        """
+        return self._change(lambda core: core.clear_tombstones(key))
 
     @ray.method(concurrency_group="query")
     def opened(self) -> None:

@@ -163,6 +163,8 @@ def session_row(session: Session) -> dict[str, Any]:
             "ended_at": None if session.ended is None else round(session.ended * 1000),
             "cleanup": session.cleanup if session.depth else None,
             "archive_at": None if session.archive_at is None else round(session.archive_at * 1000),
+            "wedged_at": None if session.wedged_at is None else round(session.wedged_at * 1000),
+            "wedged_reason": session.wedged_reason,
         }
     )
 

@@ -142,6 +142,8 @@ class SessionTurn:
         first = spec.task if spec.kind == "message" else _first_message(spec)
         if spec.turn == 1:
             self.append("user", first)
+        elif spec.kind == "resume":
+            self.append("user", spec.text)
         for completed in spec.completions:
             self.courier.heard(completed.run)
             self.requester.adopt(completed)

@@ -53,9 +53,9 @@ class Agent:
     def on_resume(self, turn: Any) -> Any:
         """Take the turn of an interrupted run after a restart, ``turn.kind`` being ``resume`` (DESIGN.md 10).
 
-        Without one of its own, a class with ``resumable = True`` gets that turn by `on_turn`. In effect now: the class
-        counts as resumable, which is kept with the agent, and a turn of this kind is led here; no restart makes one
-        yet, interrupted runs end ``lost``.
+        Without one of its own, a class with ``resumable = True`` gets that turn by `on_turn`. It comes after a start
+        with ``recover=True``, in the same run: ``turn.state`` is that of the last turn that ended, ``turn.text`` says
+        that what was done by then is done.
         """
         return self.on_turn(turn)
 

@@ -21,8 +21,8 @@ class AgentInfo:
 
     Attributes:
         id: ``[a-z0-9][a-z0-9_-]{0,63}``.
-        resumable: an interrupted run may be given one synthetic message after a restart (DESIGN.md 10). In effect
-            now: kept with the agent; no restart resumes anything yet, interrupted runs end ``lost``.
+        resumable: an interrupted run may be given one synthetic message by a start with ``recover=True``, else it
+            ends ``failed``, cause ``interrupted`` (DESIGN.md 10).
         spawns: it may have children; one that may not is placed more freely (PROTOCOL.md 3.3).
         follow_up: it wants a further turn when children that outlived its turn have settled (PROTOCOL.md 5.3)
     """

@@ -65,7 +65,6 @@ NOT_YET: Final = (
     "ray.inbox",
     "ray.pingPongWithSubagents",
     "ray.pool.parkSeconds",
-    "ray.recovery",
     "session",
     "tools",
 )

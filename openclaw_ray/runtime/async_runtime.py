@@ -146,6 +146,15 @@ class AsyncRuntime:
         """Where the runtime keeps its state; for a connected client this asks the registry, and blocks a moment."""
         return self._sync.state_dir
 
+    @property
+    def recovered(self) -> dict[str, int]:
+        """See `Runtime.recovered`."""
+        return self._sync.recovered
+
+    async def clear_tombstones(self, key: str = "") -> tuple[str, ...]:
+        """See `Runtime.clear_tombstones`."""
+        return await self._in_thread(lambda: self._sync.clear_tombstones(key))
+
     # ------------------------------------------------------------------ work
 
     async def spawn(

@@ -56,6 +56,7 @@ def start(
     runtime_env: dict[str, Any] | None,
     app_dir: str | Path | None,
     on_lost: str,
+    recover: bool = False,
 ) -> Opened:
     """See `Runtime.start`."""
     from ray.exceptions import ActorDiedError
@@ -68,6 +69,8 @@ def start(
     settings = load(dict(config) if isinstance(config, Mapping) else config)
     if name is not None:
         check_name(name)
+    elif recover and state_dir is None:
+        raise ValueError("recover=True needs a name or a state_dir: without one nothing of before is there")
     known = list(agents)
     bundle = make_bundle(known, app_dir=None if app_dir is None else str(app_dir)) if known else None
     wanted = Wanted(settings, bundle, state_dir, runtime_env)
@@ -89,6 +92,7 @@ def start(
                     state_dir=state_dir,
                     runtime_env=runtime_env,
                     detached=detached,
+                    recover=recover,
                 )
                 break
             except (RuntimeInUse, RuntimeNotFound, ActorDiedError):

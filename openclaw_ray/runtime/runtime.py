@@ -67,7 +67,9 @@ class Runtime(Requests):
             name: gives the runtime a durable state dir under ``~/.openclaw/ray``; without one it is ``run-<8 hex>``.
             state_dir: where its state goes instead.
             if_exists: what to do when a runtime of that name is alive.
-            recover: resume what an earlier start of this name left interrupted (not yet in effect).
+            recover: have what an earlier start of this name left un-ended go on: runs of top-level sessions and all
+                below them, not those of clients. What had not begun is run; what was in a turn is resumed where its
+                agent is ``resumable``, else it ends ``failed``, cause ``interrupted``. See `recovered`.
             runtime_env: Ray's, for the session processes.
             app_dir: folder put on the session processes' ``sys.path``.
             on_client_lost: whether a connected client's root is stopped when the client is gone.
@@ -77,6 +79,7 @@ class Runtime(Requests):
             RuntimeInUse: the name, or its state dir, has an opener.
             StateDirError: the state dir cannot be used.
             RayUnreachable, RayClientUnsupported: Ray.
+            ValueError: ``recover`` without a name or a state dir.
         """
         opened = opening.start(
             config,
@@ -87,6 +90,7 @@ class Runtime(Requests):
             runtime_env=runtime_env,
             app_dir=app_dir,
             on_lost=on_client_lost,
+            recover=recover,
         )
         return cls(opened)
 
@@ -156,6 +160,21 @@ class Runtime(Requests):
         if self._engine is not None:
             return self._engine.state_dir
         return Path(self._query("info")["settings"].state_dir)
+
+    @property
+    def recovered(self) -> dict[str, int]:
+        """What a start with ``recover=True`` made of runs that had not ended: how many were ``resumed``, ``requeued``,
+        left ``waiting`` for their children, ``interrupted`` for good, or ended with a ``tombstone`` (SPEC.md H5)."""
+        return dict(self._engine.recovered) if self._engine is not None else {}
+
+    def clear_tombstones(self, key: str = "") -> tuple[str, ...]:
+        """Let sessions that were resumed too often, or the one of ``key``, be resumed again by later starts.
+
+        Returns:
+            keys of those that were not to be.
+        """
+        found: tuple[str, ...] = self._query("clear_tombstones", key)
+        return found
 
     # ------------------------------------------------------------------ work
 

@@ -13,7 +13,7 @@ import os
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,8 @@ class Engine:
     pool: Any
     bundles: dict[str, str]
     notes: tuple[str, ...] = ()
+    recovered: Mapping[str, int] = field(default_factory=dict)
+    """What was made of the runs that an earlier start had left un-ended; see `Runtime.recovered`."""
 
     def end(self) -> None:
         """End every process of the runtime and give its state dir back."""
@@ -111,8 +113,9 @@ def start_engine(
     state_dir: str | Path | None,
     runtime_env: dict[str, Any] | None,
     detached: bool = False,
+    recover: bool = False,
 ) -> Engine:
-    """Create the actors and register the agents (2, 3, 4).
+    """Create the actors, register the agents, and decide what an earlier start left un-ended (2, 3, 4).
 
     Raises:
         StateDirError, RuntimeInUse: the place.
@@ -132,11 +135,13 @@ def start_engine(
         lock.acquire()
     engine: Engine | None = None
     try:
-        engine = _create(runtime, place, lock, limits, pool_max, cpus, config, runtime_env, detached)
+        engine = _create(runtime, place, lock, limits, pool_max, cpus, config, runtime_env, detached, recover)
         engine.notes = notes
         _wait_until_up(engine)
         if bundle is not None:
             register(engine.registry, config, bundle, engine.bundles)
+        if recover:
+            engine.recovered = ask(engine.registry.recover.remote, _START_WITHIN)
         ask(engine.registry.opened.remote, _START_WITHIN)
         return engine
     except BaseException:
@@ -157,6 +162,7 @@ def _create(
     config: Config,
     runtime_env: dict[str, Any] | None,
     detached: bool,
+    recover: bool,
 ) -> Engine:
     import ray
 
@@ -178,7 +184,7 @@ def _create(
         common["lifetime"] = "detached"
     prewarm = limits.pool_prewarm if limits.pool_prewarm is not None else 2 * cpus
     settings = RegistrySettings(
-        runtime, uuid.uuid4().hex, str(place), limits, pool_max, cpus, min(prewarm, pool_max), detached
+        runtime, uuid.uuid4().hex, str(place), limits, pool_max, cpus, min(prewarm, pool_max), detached, recover
     )
     session = SessionSettings(
         runtime, str(place), limits.registry_timeout_seconds, limits.pool_max_growth_mb, runtime_env

@@ -10,6 +10,7 @@ from openclaw_ray import config
 from openclaw_ray.core import admission, announce, keys, tokens
 from openclaw_ray.core.ids import RandomIds
 
+from .liveness_adapter import liveness_case
 from .spawn_adapter import spawn_case
 
 __all__ = ["ADAPTERS", "config_output"]
@@ -154,6 +155,7 @@ ADAPTERS: dict[str, Callable[[dict[str, Any]], Output]] = {
     "allow_agents": allow_agents,
     "announce": announces,
     "config": configs,
+    "liveness": liveness_case,
     "session_keys": session_keys,
     "spawn_params": spawn_case,
     "tokens": silence_tokens,

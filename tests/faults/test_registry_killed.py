@@ -89,24 +89,26 @@ def test_a_stop_under_way_is_finished_by_the_next_registry(rt: oc.Runtime, log: 
 
 
 def test_what_ran_waited_and_was_stopped_is_each_found_again_as_it_was(rt: oc.Runtime, log: Log) -> None:
-    running = [rt.spawn(agent_id="polite", input=(log.path, f"run{i}")) for i in range(3)]
+    """Five run, at least three are queued, two ends were not taken, one is stopped; then three kills in a row."""
+    running = [rt.spawn(agent_id="polite", input=(log.path, f"run{i}")) for i in range(5)]
     stopped = rt.spawn(agent_id="yielder", input=(log.path, 2, 1.0))
-    undelivered = rt.spawn(agent_id="count", input=(log.path, "undelivered", 0))
-    log.wait_for(6)
+    undelivered = [rt.spawn(agent_id="count", input=(log.path, f"undelivered{i}", 0)) for i in range(2)]
+    log.wait_for(9)
     eventually(lambda: rt.runs(session=stopped.session_key)[0]["state"] == "paused", 10)
     mapping = threading.Thread(
-        target=lambda: rt.map("count", [(log.path, f"q{i}", 0.3) for i in range(6)], width=1)
+        target=lambda: rt.map("count", [(log.path, f"q{i}", 0.3) for i in range(8)], width=4)
     )
     mapping.start()
-    eventually(lambda: rt.stats().queued > 0, 10)
+    eventually(lambda: rt.stats().queued >= 3, 10)
     stop = threading.Thread(target=rt.stop, args=(stopped.session_key,))
     stop.start()
     eventually(lambda: rt.runs(session=stopped.session_key)[0]["state"] == "cancelled", 10, every=0.002)
-    assert kill(rt, Victim.REGISTRY)
+    killed = {eventually(lambda: kill(rt, Victim.REGISTRY), 20)[0] for _ in range(3)}
 
     mapping.join()
     stop.join()
-    assert rt.result(undelivered, timeout=20).text == "rundelivered"
+    assert len(killed) == 3
+    assert [rt.result(receipt, timeout=20).text for receipt in undelivered] == ["rundelivered0", "rundelivered1"]
     assert rt.result(stopped, timeout=20).status is oc.ResultStatus.CANCELLED
     assert {row["state"] for receipt in running for row in rt.runs(session=receipt.session_key)} == {"running"}
     [row] = rt.runs(session=stopped.session_key)

@@ -10,13 +10,15 @@
 from __future__ import annotations
 
 from openclaw_ray.core.lanes import Waiting, may_bind
-from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.lifecycle import RunKind, RunState
+from openclaw_ray.core.liveness import RESUMES_MOST
 from openclaw_ray.core.protocol.admitting import Admitting
 from openclaw_ray.core.protocol.completion import completion_of
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.messages import Bound, Completed, Exit, Grow, Resumed, Spec, Start
 from openclaw_ray.core.protocol.records import Actor, Run, Session
 from openclaw_ray.core.protocol.state import State
+from openclaw_ray.core.resume_text import resume_text
 
 __all__ = ["Birth"]
 
@@ -110,6 +112,8 @@ class Birth(Admitting):
         run.actor = run.ran_on = actor.id
         actor.run = run.id
         run.turns += 1
+        if run.kind == RunKind.RESUME:
+            session.resumes = (*session.resumes, s.clock.wall())[-RESUMES_MOST:]
         run.warm = warm
         run.confirmed = False
         run.resuming, run.wait = False, -1
@@ -188,7 +192,7 @@ class Birth(Admitting):
             if child is not None:
                 completions.append(self.completed(child, run.activation))
         entry = s.agents[run.agent]
-        first = run.turns == 1
+        first, resumed = run.turns == 1, run.kind == RunKind.RESUME
         return Spec(
             run.id,
             run.activation,
@@ -199,7 +203,7 @@ class Birth(Admitting):
             entry.bundle,
             run.kind,
             run.turns,
-            run.task if first else "",
+            resume_text(run.task) if resumed else run.task if first else "",
             session.depth,
             session.role,
             entry.spawns and session.depth < s.depth_cap,
@@ -208,7 +212,7 @@ class Birth(Admitting):
             session.root,
             run.route,
             run.created,
-            run.input if first else None,
+            run.input if first or resumed else None,
             tuple(sorted(completions, key=lambda c: (c.completion.created_at, c.run))),
             session.state_json,
             run.index,

@@ -12,6 +12,7 @@ from openclaw_ray.core.protocol.crew import Crew
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.messages import Bye, Join
 from openclaw_ray.core.protocol.records import Client, Run, Session
+from openclaw_ray.core.protocol.resuming import Resuming
 from openclaw_ray.core.protocol.state import State
 from openclaw_ray.core.protocol.stopping import Stopping
 
@@ -114,19 +115,24 @@ class Clients:
 
     # ------------------------------------------------------------------ boots
 
-    def open_boot(self, boot: str, crew: Crew) -> None:
+    def open_boot(self, boot: str, crew: Crew, resuming: Resuming, recover: bool) -> None:
         """A new start of the runtime: actors and clients of before are gone with the machine or Ray they lived on.
 
-        Runs under a client's root end ``cancelled``, "client gone"; no run is executed twice by itself (DESIGN.md 10).
+        Runs under a client's root end ``cancelled``, "client gone"; others are held if the start is to ``recover``,
+        else they are lost. No run is executed twice by itself (DESIGN.md 10).
         """
         s = self.s
         if s.journal.get("meta", "boot") == boot.encode():
             return
+        if recover:
+            resuming.hold()
         # the clients first: what died with their root was stopped with it, and did not fail
         for client_id in [c.id for c in s.clients.values() if c.root]:
             self._leave(client_id, "client_gone")
         for actor_id in list(s.actors):
             crew.died(actor_id, "the runtime was started anew")
+        if not recover:
+            resuming.end_the_rest()
         for claim in list(s.claims.values()):
             s.release_claims(claim=claim.claim)
         s.agents.clear()

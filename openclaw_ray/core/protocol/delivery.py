@@ -85,7 +85,7 @@ class Delivery(Marks):
         elif parent.state is RunState.SUCCEEDED:
             self.drop_value(run)
             self.mark_delivered(run)
-        elif cause == Cause.PROCESS_DIED or target.depth == 0:
+        elif cause in (Cause.PROCESS_DIED, Cause.INTERRUPTED) or target.depth == 0:
             target.pending[run.id] = None  # the session may be activated again: it is not gone for good
             strand(self.s, target)
             self.park_value(run)

@@ -142,7 +142,7 @@ class Ending(Delivery):
         """A paused run without a turn: end it, or start its follow-up turn, once its children have settled."""
         s = self.s
         session = s.sessions[run.session]
-        if run.state is not RunState.PAUSED or run.actor or run.id in s.queue:
+        if run.state is not RunState.PAUSED or run.actor or run.interrupted or run.id in s.queue:
             return
         top_level = session.depth == 0 and run.follow_up and not run.yielded
         if not self.all_settled(run) and not (top_level and self.heard(session, False)):

@@ -136,6 +136,8 @@ class Run(Record):
     task_name: str | None = None
     item: MapItem | None = None
     """What it is to a map that has a name."""
+    interrupted: str = ""
+    """Where it stood when the runtime went down, while it is held until the next start decides (`resuming.Held`)."""
     # memory alone
     children: dict[str, None] = _live(factory=dict)
     unsettled: int = _live(0)
@@ -189,6 +191,11 @@ class Session(Record):
     """``delete``: archived as soon as its requester has been told of its end."""
     archive_at: float | None = None
     """Wall-clock seconds at which it is to be archived, once it has ended; `None` for not by itself."""
+    resumes: tuple[float, ...] = ()
+    """Wall-clock times of its last resumes after restarts."""
+    wedged_at: float | None = None
+    """It has a tombstone: it is not resumed again by itself (SPEC.md H5)."""
+    wedged_reason: str | None = None
     # memory alone
     run: str = _live("")
     """The run that owns the session now (one at a time)."""

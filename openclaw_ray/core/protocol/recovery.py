@@ -18,7 +18,7 @@ from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.records import Actor, Claim, Client, Mark, Run, Session, thaw
 from openclaw_ray.core.protocol.state import State
 
-__all__ = ["restore"]
+__all__ = ["relate", "restore"]
 
 
 def restore(s: State, down: Down) -> None:
@@ -35,7 +35,7 @@ def restore(s: State, down: Down) -> None:
     _read(s, "runs", Run, s.runs, "id")
     _read(s, "marks", Mark, s.marks, "seq")
     _read(s, "claims", Claim, s.claims, "map_id")
-    _lineage(s)
+    relate(s)
     for run in s.runs.values():
         _run(s, down, run)
     for client in s.clients.values():
@@ -56,8 +56,11 @@ def _read(s: State, table: str, cls: type[Any], into: dict[Any, Any], key: str) 
         into[getattr(record, key)] = record
 
 
-def _lineage(s: State) -> None:
-    """Children, unsettled and living counts of every run."""
+def relate(s: State) -> None:
+    """Children, unsettled and living counts of every run, from who is whose parent."""
+    for run in s.runs.values():
+        run.children.clear()
+        run.unsettled = run.live_below = 0
     for run in s.runs.values():
         parent = s.runs.get(run.parent)
         if parent is not None:

@@ -59,6 +59,7 @@ from openclaw_ray.core.protocol.messages import (
 from openclaw_ray.core.protocol.records import Actor, Client
 from openclaw_ray.core.protocol.recovery import restore
 from openclaw_ray.core.protocol.reloading import reload
+from openclaw_ray.core.protocol.resuming import Resuming
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.stopping import Stopping
 from openclaw_ray.core.protocol.turns import Turns
@@ -92,6 +93,7 @@ class Registry:
         self.clients = Clients(self.s, self.down, self.stopping)
         self.cleanup = Cleanup(self.s, self.ending)
         self.archiving = Archiving(self.s, self.cleanup.silence)
+        self.resuming = Resuming(self.s, self.ending)
         self.maps = Maps(self.s, self.birth)
         self._idle_look = 0.0
         journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])
@@ -301,9 +303,22 @@ class Registry:
         effects = self._entry(lambda: words.append(self.cleanup.reset(key, session_id, revision, new_id)))
         return words[0], effects
 
-    def open_boot(self, boot: str) -> tuple[Effect, ...]:
-        """The runtime's start ``boot``: close what an older one left un-ended; the same boot again is a restart."""
-        return self._entry(lambda: self.clients.open_boot(boot, self.crew))
+    def open_boot(self, boot: str, recover: bool = False) -> tuple[Effect, ...]:
+        """The runtime's start ``boot``: close what an older one left un-ended, or hold it for `recover`; the same boot
+        again is a restart."""
+        return self._entry(lambda: self.clients.open_boot(boot, self.crew, self.resuming, recover))
+
+    def recover(self) -> tuple[dict[str, int], tuple[Effect, ...]]:
+        """Decide what is held, once the agents are registered; see `Resuming.recover`."""
+        words: dict[str, int] = {}
+        effects = self._entry(lambda: words.update(self.resuming.recover()))
+        return words, effects
+
+    def clear_tombstones(self, key: str = "") -> tuple[tuple[str, ...], tuple[Effect, ...]]:
+        """See `Resuming.clear_tombstones`."""
+        cleared: list[str] = []
+        effects = self._entry(lambda: cleared.extend(self.resuming.clear_tombstones(key)))
+        return tuple(cleared), effects
 
     def hub_again(self, clients: Iterable[str] | None = None) -> tuple[Effect, ...]:
         """The hub is a new one: everything unconfirmed goes again (PROTOCOL.md 7.4)."""

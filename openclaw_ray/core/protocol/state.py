@@ -276,7 +276,9 @@ class State:
     # ------------------------------------------------------------------ queue
 
     def enqueue(self, run: Run, *, resume: bool = False) -> None:
-        """Have a run wait for what it needs to start, or a turn for its slot."""
+        """Have a run wait for what it needs to start, or a turn for its slot; one that is held waits for its word."""
+        if run.interrupted:
+            return
         self.queue.add(
             Waiting(
                 run.id, run.root, run.lane, run.lane_width, run.reserve_depth, run.klass, run.seq, resume

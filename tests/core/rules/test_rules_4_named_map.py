@@ -264,7 +264,8 @@ def test_a_run_that_an_older_version_journaled_is_read() -> None:
     data = hand.journal.get("runs", "a")
     assert data is not None
     fields = pickle.loads(data)
-    assert (Run.FIELDS[-1], fields[-1]) == ("item", None)
-    assert thaw(Run, pickle.dumps(fields[:-1])).freeze() == data
+    older = fields[: Run.FIELDS.index("item")]
+    assert len(older) < len(fields)
+    assert thaw(Run, pickle.dumps(older)).freeze() == data
     with pytest.raises(ValueError, match="newer version"):
         thaw(Run, pickle.dumps((*fields, "newer")))
