@@ -14,7 +14,7 @@ from openclaw_ray.core.announce_text import duration
 from openclaw_ray.core.lifecycle import PauseReason, RunState, display_word
 from openclaw_ray.core.results import camel_dict
 
-__all__ = ["RECENT_DEFAULT", "RECENT_MAX", "ChildFacts", "child_row", "display_status", "list_children"]
+__all__ = ["RECENT_DEFAULT", "RECENT_MAX", "ChildFacts", "child_row", "display_status", "list_children", "shown"]
 
 RECENT_DEFAULT = 30
 """Minutes for which an ended child is recent."""
@@ -102,6 +102,14 @@ def child_row(facts: ChildFacts, index: int, now: int) -> dict[str, Any]:
     return row
 
 
+def shown(children: Iterable[ChildFacts], now: int, recent_minutes: int) -> tuple[list[ChildFacts], list[ChildFacts]]:
+    """The active children and those that ended lately, newest start first: the order that a list's numbers go by."""
+    ordered = sorted(children, key=lambda facts: (facts.started_at or facts.created_at, facts.run_id), reverse=True)
+    since = now - recent_minutes * 60_000
+    active = [facts for facts in ordered if facts.active]
+    return active, [facts for facts in ordered if not facts.active and (facts.ended_at or now) >= since]
+
+
 def list_children(children: Iterable[ChildFacts], now: int, recent_minutes: int) -> dict[str, Any]:
     """``total``, ``active``, ``recent`` and ``text`` of a list: newest start first, numbered through.
 
@@ -109,21 +117,18 @@ def list_children(children: Iterable[ChildFacts], now: int, recent_minutes: int)
         now: milliseconds since the epoch.
         recent_minutes: how long an ended child is shown.
     """
-    ordered = sorted(children, key=lambda facts: (facts.started_at or facts.created_at, facts.run_id), reverse=True)
-    since = now - recent_minutes * 60_000
-    active = [facts for facts in ordered if facts.active]
-    recent = [facts for facts in ordered if not facts.active and (facts.ended_at or now) >= since]
+    active, recent = shown(children, now, recent_minutes)
     rows = [child_row(facts, index, now) for index, facts in enumerate((*active, *recent), 1)]
-    shown, ended = rows[: len(active)], rows[len(active) :]
+    at_work, ended = rows[: len(active)], rows[len(active) :]
     text = "\n".join(
         [
             "active subagents:",
-            *(_lines(shown)),
+            *(_lines(at_work)),
             f"recent (last {recent_minutes} minutes):",
             *(_lines(ended)),
         ]
     )
-    return {"total": len(rows), "active": shown, "recent": ended, "text": text}
+    return {"total": len(rows), "active": at_work, "recent": ended, "text": text}
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -20,6 +20,7 @@ MODULES = (
     "spawn_params",
     "spawn_rules",
     "subagent_rows",
+    "targets",
     "tokens",
     "tool_params",
     "tool_results",
