@@ -188,7 +188,7 @@ class SessionTurn:
         for callback in callbacks:
             callback(reason)
         self._end_tools()
-        if reason == "stopped":
+        if reason == "stopped" and mark > 0:  # a negative number is of this run alone
             self.requester.cascade(mark)
 
     def _end_tools(self) -> None:

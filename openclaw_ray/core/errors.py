@@ -25,6 +25,7 @@ from openclaw_ray.core.errors_runs import (
     InvalidItem,
     JoinTimeout,
     NothingPending,
+    NotControlled,
     NotInTurn,
     RunCancelled,
     RunError,
@@ -55,7 +56,7 @@ from openclaw_ray.core.errors_runtime import (
     StateTooLarge,
     TaskTooLarge,
 )
-from openclaw_ray.core.errors_tools import ToolInputError, UnknownTool
+from openclaw_ray.core.errors_tools import ToolInputError, UnknownCall, UnknownTool
 
 __all__ = [
     "AgentImportError",
@@ -71,6 +72,7 @@ __all__ = [
     "JoinTimeout",
     "JournalError",
     "MapInUse",
+    "NotControlled",
     "NotInTurn",
     "NothingPending",
     "OpenClawRayError",
@@ -97,6 +99,7 @@ __all__ = [
     "ToolInputError",
     "TurnYielded",
     "UnknownAgent",
+    "UnknownCall",
     "UnknownTool",
     "ValueLost",
     "error_for_result",

@@ -259,7 +259,7 @@ class Family:
         from openclaw_ray.testing.simulator.session import SessionProcess
 
         bound = child.bound
-        if bound is not None and child.end is None and bound.born < mark:
+        if bound is not None and child.end is None and bound.born < abs(mark):
             self.host.cluster.network.tell(
                 self.host,
                 bound.actor,
