@@ -9,7 +9,7 @@ import pickle
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from openclaw_ray.actors.caller_views import allowed_agents, children_of
+from openclaw_ray.actors.caller_views import allowed_agents, children_of, kin_of
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import display_word, result_status
 from openclaw_ray.core.protocol.records import Run, Session, thaw
@@ -30,11 +30,13 @@ class Views:
         self.node = node
 
     def rows(self, core: Registry, what: str, filters: Mapping[str, Any], limit: int, offset: int) -> list[Any]:
-        """A page of ``runs``, ``sessions`` or ``events``; or ``children``, ``agents`` of a ``requester``."""
+        """A page of ``runs``, ``sessions`` or ``events``; or ``children``, ``agents``, ``kin`` of a ``requester``."""
         if what == "agents":
             return [allowed_agents(core, str(filters["requester"]))]
         if what == "children":
             return children_of(core, self.journal, str(filters["requester"]), self.waiting(core), limit)
+        if what == "kin":
+            return list(kin_of(core, str(filters["requester"]), str(filters["target"])))
         if what == "events":
             found = self.journal.after("events", int(filters.get("after", 0)), limit=limit)
             return [data for _, data in found]

@@ -293,8 +293,8 @@ class Requester:
     # ------------------------------------------------------------------ stop
 
     def stop(self, key: str = "", run: str = "", scope: str = "tree") -> Future[StopReport]:
-        """Stop a subtree, or less as ``scope`` says (`StopAsk`); the future gives the report (3). A turn may stop what is
-        below its own session."""
+        """Stop a subtree, or less as ``scope`` says (`StopAsk`); the future gives the report (3). A turn may stop what
+        is below its own session."""
         stop = self._ids.uuid()
         by = self.key if self.activation else ""
         future: Future[StopReport] = Future()

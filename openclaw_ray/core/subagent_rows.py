@@ -14,7 +14,17 @@ from openclaw_ray.core.announce_text import duration
 from openclaw_ray.core.lifecycle import PauseReason, RunState, display_word
 from openclaw_ray.core.results import camel_dict
 
-__all__ = ["RECENT_DEFAULT", "RECENT_MAX", "ChildFacts", "child_row", "display_status", "list_children", "shown"]
+__all__ = [
+    "RECENT_DEFAULT",
+    "RECENT_MAX",
+    "ChildFacts",
+    "KinFacts",
+    "child_row",
+    "display_status",
+    "list_children",
+    "shown",
+    "shown_label",
+]
 
 RECENT_DEFAULT = 30
 """Minutes for which an ended child is recent."""
@@ -59,6 +69,19 @@ class ChildFacts:
         return self.pending > 0 or not RunState(self.state).terminal
 
 
+@dataclass(frozen=True, slots=True)
+class KinFacts:
+    """A run as a session that may not be its requester is told of it.
+
+    Attributes:
+        kinship: what its session is to the one that asks: ``below``, ``itself``, ``above`` or ``other``.
+        facts: the run; of one that is not below, no more is to be told than that.
+    """
+
+    kinship: str
+    facts: ChildFacts
+
+
 def display_status(state: RunState, pause: PauseReason | None, pending: int) -> str:
     """The status words of a list (SPEC.md B4)."""
     if state is RunState.CANCELLED:
@@ -68,6 +91,11 @@ def display_status(state: RunState, pause: PauseReason | None, pending: int) -> 
     if state is RunState.PAUSED:
         return "waiting for external continuation" if pause is PauseReason.YIELDED else "running"
     return display_word(state)
+
+
+def shown_label(facts: ChildFacts) -> str:
+    """What a child is called in lists: its label, else its task name, else its task."""
+    return _cut(facts.label or facts.task_name or facts.task, _LABEL_MAX)
 
 
 def child_row(facts: ChildFacts, index: int, now: int) -> dict[str, Any]:
@@ -83,7 +111,7 @@ def child_row(facts: ChildFacts, index: int, now: int) -> dict[str, Any]:
             "session_key": facts.session_key,
             "agent_id": facts.agent_id,
             "task_name": facts.task_name,
-            "label": _cut(facts.label or facts.task_name or facts.task, _LABEL_MAX),
+            "label": shown_label(facts),
             "task": _cut(facts.task, _TASK_MAX),
             "status": display_status(RunState(facts.state), pause, facts.pending),
             "pending_descendants": facts.pending,

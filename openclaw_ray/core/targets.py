@@ -1,7 +1,7 @@
 """Which child a typed target means (SPEC.md B4). Pure: what is not among the caller's children is never found here.
 
-1. In this order: ``last``; a number, that of ``subagents list``; a text with ``:``, a session key; an exact run id, task
-   name, label; what one task name or label alone begins with; what one run id alone begins with.
+1. In this order: ``last``; a number, that of ``subagents list``; a text with ``:``, a session key; an exact run id,
+   task name, label; what one task name or label alone begins with; what one run id alone begins with.
 2. Names and numbers are those of the children that a list shows: active, or ended lately. Keys and run ids may be of
    any child. Letter case does not count in names.
 3. Several runs of one child session: the newest stands for it.
@@ -98,7 +98,9 @@ def _keyed(key: str, known: Sequence[ChildFacts]) -> Found:
     for facts in known:
         if facts.session_key == key:
             return Found(facts)
-    return Found(error="unknown_session", text=f"no child of this session has the key {key!r}; subagents list shows them")
+    return Found(
+        error="unknown_session", text=f"no child of this session has the key {key!r}; subagents list shows them"
+    )
 
 
 def _named(

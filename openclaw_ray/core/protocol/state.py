@@ -155,7 +155,7 @@ class State:
             self.sessions.pop(record.key, None)
 
     def forget_mark(self, seq: int) -> None:
-        """A stop's report was got, or nobody is left to get it. What may still be asked for is read from the journal."""
+        """A stop's report was got, or nobody is left to get it. One that others may ask for stays in the journal."""
         mark = self.marks.pop(seq, None)
         if mark is None:
             return

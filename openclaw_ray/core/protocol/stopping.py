@@ -64,9 +64,7 @@ class Stopping:
     def _may_stop(self, run: Run, by: str) -> bool:
         return controls(self.s, by, run.session)
 
-    def mark(
-        self, client: str, stop: str, key: str, tops: list[Run], reason: str, *, alone: bool = False
-    ) -> Mark:
+    def mark(self, client: str, stop: str, key: str, tops: list[Run], reason: str, *, alone: bool = False) -> Mark:
         """Stop the subtrees of ``tops``, or them ``alone``."""
         s = self.s
         mark = Mark(s.next_seq(), stop, key, client, reason, alone=alone)
