@@ -27,6 +27,7 @@ from openclaw_ray.runtime.looking import QUERY_WITHIN
 from openclaw_ray.runtime.root_map import RootMap, root_steps
 from openclaw_ray.runtime.runtime import Runtime
 from openclaw_ray.runtime.stats import RuntimeStats
+from openclaw_ray.runtime.stopped import answered
 
 if TYPE_CHECKING:
     from openclaw_ray.config import Change, Config
@@ -221,7 +222,7 @@ class AsyncRuntime:
             asked.add_done_callback(self._hear_unseen)
             raise
         requester.consume((receipt.run_id,))
-        return done.result.raise_for_status()
+        return done.result if done.result.ok else await self._in_thread(answered, self._sync, done.result)
 
     async def map(
         self,
@@ -297,6 +298,12 @@ class AsyncRuntime:
     async def delete(self, key: str, *, timeout: float | None = None) -> StopReport:
         """Stop a session, then delete it; see `Runtime.delete`."""
         return await self._in_thread(lambda: self._sync.delete(key, timeout=timeout))
+
+    async def call(
+        self, name: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """One of OpenClaw's RPC calls by its name; see `Runtime.call`."""
+        return await self._in_thread(lambda: self._sync.call(name, params, timeout=timeout))
 
     async def reload_config(self, config: Config | str | Path | Mapping[str, Any] | None = None) -> tuple[Change, ...]:
         """New limits from now on, all or none; see `Runtime.reload_config`."""

@@ -22,6 +22,7 @@ from openclaw_ray.runtime import opening
 from openclaw_ray.runtime.client import TurnClient
 from openclaw_ray.runtime.requests import Requests
 from openclaw_ray.runtime.root_map import root_map
+from openclaw_ray.runtime.stopped import answered
 
 if TYPE_CHECKING:
     from openclaw_ray.config import Change, Config
@@ -245,6 +246,7 @@ class Runtime(Requests):
             SpawnError: no such agent or session.
             AskTimeout: not settled within ``timeout`` seconds.
             RunFailed, RunTimedOut, RunCancelled, RunLost: how it ended, if not well.
+            Stopped: somebody stopped it, with the report of that stop; a `RunCancelled`.
         """
         key, asked = self._asking(to, text)
         receipt = accepted(asked.result())
@@ -254,7 +256,7 @@ class Runtime(Requests):
         except FutureTimeout:
             raise AskTimeout(key, receipt.run_id, timeout or 0.0) from None
         self._client.requester.consume((receipt.run_id,))
-        return done.result.raise_for_status()
+        return answered(self, done.result)
 
     def map(
         self,
@@ -363,6 +365,26 @@ class Runtime(Requests):
         if isinstance(self._client, TurnClient):
             raise ProtocolRefused("delete", "deleting sessions is the operator's")
         return delete_session(self._query, self.stop, normalise_key(key), timeout)
+
+    def call(
+        self, name: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """One of OpenClaw's RPC calls by its name, as ``rt.call("sessions.abort", {"key": key})``.
+
+        There are chat.abort, chat.history, sessions.abort, sessions.delete, sessions.history and sessions.list. A stop
+        is answered with ``aborted``, ``runIds`` and the whole report as ``stop``.
+
+        Args:
+            timeout: seconds for a stop to be complete.
+
+        Raises:
+            UnknownCall: there is no such call; the text names the nearest.
+            ToolInputError: a parameter is unknown, missing or of another type; nothing was done.
+        """
+        from openclaw_ray.runtime.calls import call
+
+        self._open()
+        return call(self, name, params, timeout)
 
     # ------------------------------------------------------------------ closing
 

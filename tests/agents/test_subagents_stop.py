@@ -115,9 +115,7 @@ def test_a_leaf_kills_nobody(drive: Drive, port: FakePort) -> None:
         ("sib", "not below"),
     ],
 )
-def test_what_is_not_below_is_forbidden(
-    drive: Drive, at_work: FakePort, action: str, target: str, words: str
-) -> None:
+def test_what_is_not_below_is_forbidden(drive: Drive, at_work: FakePort, action: str, target: str, words: str) -> None:
     async def body(turn: Any) -> None:
         result = await turn.call("subagents", action=action, target=target)
         assert result.status == "forbidden"
