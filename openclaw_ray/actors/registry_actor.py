@@ -57,6 +57,7 @@ from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.reloading import kept_limits
 from openclaw_ray.core.protocol.reports import report_of
 from openclaw_ray.core.protocol.state import AgentEntry
+from openclaw_ray.core.protocol.upkeep import Done
 from openclaw_ray.core.results import StopReport
 from openclaw_ray.store.sqlite_journal import SqliteJournal
 
@@ -340,6 +341,15 @@ class RegistryActor:
                 return self.core.ended(run_id)
             finally:
                 self.perform(effects)
+
+    @ray.method(concurrency_group="query")
+    def maintain(self, runs: list[str], apply: bool) -> list[Done]:
+        """Upkeep of the ledger, see `openclaw_ray.core.protocol.upkeep`; may be asked again.
+
+        Raises:
+            JournalFault: nothing was changed.
+        """
+        return self._change(lambda core: core.maintain(runs, apply=apply))
 
     @ray.method(concurrency_group="query")
     def stop_report(self, run_id: str) -> tuple[StopReport | None, bool]:

@@ -305,6 +305,10 @@ class AsyncRuntime:
         """One of OpenClaw's RPC calls by its name; see `Runtime.call`."""
         return await self._in_thread(lambda: self._sync.call(name, params, timeout=timeout))
 
+    async def maintain(self, *, apply: bool = False) -> list[dict[str, Any]]:
+        """Upkeep of the ledger; see `Runtime.maintain`."""
+        return await self._in_thread(lambda: self._sync.maintain(apply=apply))
+
     async def reload_config(self, config: Config | str | Path | Mapping[str, Any] | None = None) -> tuple[Change, ...]:
         """New limits from now on, all or none; see `Runtime.reload_config`."""
         return await self._in_thread(self._sync.reload_config, config)
@@ -314,6 +318,10 @@ class AsyncRuntime:
     async def session(self, key: str) -> dict[str, Any] | None:
         """One session's row; see `Runtime.session`."""
         return await self._in_thread(self._sync.session, key)
+
+    async def run(self, run_id: str) -> dict[str, Any] | None:
+        """One run's row; see `Runtime.run`."""
+        return await self._in_thread(self._sync.run, run_id)
 
     async def runs(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> list[dict[str, Any]]:
         """Runs, newest first; see `Runtime.runs`."""

@@ -4,8 +4,8 @@
    done, with the nearest name.
 2. A stop is answered with the report at every entrance: counts, and a row for each session (SPEC.md G3, N7).
 3. ``sessions.abort`` stops a session's run and all below; what is in line behind it goes only with ``clearQueued``.
-   With ``runId`` it is that run with the children that it has spawned. ``chat.abort`` without ``runId`` is the session's
-   present run alone.
+   With ``runId`` it is that run with the children that it has spawned. ``chat.abort`` without ``runId`` is the
+   session's present run alone.
 """
 
 from __future__ import annotations

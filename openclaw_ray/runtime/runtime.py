@@ -386,6 +386,17 @@ class Runtime(Requests):
         self._open()
         return call(self, name, params, timeout)
 
+    def maintain(self, *, apply: bool = False) -> list[dict[str, Any]]:
+        """Upkeep of the ledger: runs that nothing can end any more are ended as lost, records past their time (7 days
+        after the end, 24 hours for lost runs) are dropped. Without ``apply`` it is only said what would be done.
+        """
+        from openclaw_ray.runtime.upkeep import maintain
+
+        self._open()
+        if isinstance(self._client, TurnClient):
+            raise ProtocolRefused("maintain", "maintenance is the operator's")
+        return maintain(self._query, apply=apply)
+
     # ------------------------------------------------------------------ closing
 
     def close(self, *, force: bool = False) -> None:

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -61,6 +61,7 @@ from openclaw_ray.core.protocol.reloading import reload
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.stopping import Stopping
 from openclaw_ray.core.protocol.turns import Turns
+from openclaw_ray.core.protocol.upkeep import Done, Upkeep
 from openclaw_ray.core.results import Receipt
 
 __all__ = ["Registry"]
@@ -91,6 +92,7 @@ class Registry:
         self.clients = Clients(self.s, self.down, self.stopping)
         self.deleting = Deleting(self.s)
         self.maps = Maps(self.s, self.birth)
+        self.upkeep = Upkeep(self.s, self.ending)
         self._idle_look = 0.0
         journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])
         restore(self.s, self.down)
@@ -292,6 +294,17 @@ class Registry:
         words: list[Deletion] = []
         effects = self._entry(lambda: words.append(self.deleting.delete(key, session_id, revision)))
         return words[0], effects
+
+    def maintain(self, runs: Sequence[str], *, apply: bool) -> tuple[list[Done], tuple[Effect, ...]]:
+        """Drop the records of ``runs`` whose time is over; without any, end what nothing else can, see `Upkeep`."""
+        if not apply:
+            return self.upkeep.drop(runs, apply=False) if runs else self.upkeep.reconcile(apply=False), ()
+        done: list[Done] = []
+
+        def work() -> None:
+            done.extend(self.upkeep.drop(runs, apply=True) if runs else self.upkeep.reconcile(apply=True))
+
+        return done, self._entry(work)
 
     def open_boot(self, boot: str) -> tuple[Effect, ...]:
         """The runtime's start ``boot``: close what an older one left un-ended; the same boot again is a restart."""

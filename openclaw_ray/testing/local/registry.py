@@ -42,6 +42,7 @@ from openclaw_ray.core.protocol.messages import (
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.reports import report_of
 from openclaw_ray.core.protocol.state import AgentEntry
+from openclaw_ray.core.protocol.upkeep import Done
 from openclaw_ray.core.results import StopReport
 from openclaw_ray.testing.local.session import LocalHandle, LocalSession
 
@@ -228,6 +229,10 @@ class LocalRegistry:
         """
         with self.lock:
             return self.core.ended(run_id)
+
+    def maintain(self, runs: list[str], apply: bool) -> list[Done]:
+        """Upkeep of the ledger."""
+        return self._change(lambda core: core.maintain(runs, apply=apply))
 
     def stop_report(self, run_id: str) -> tuple[StopReport | None, bool]:
         """The report of the stop that ended a run.
