@@ -209,13 +209,13 @@ class Family:
 
     # ------------------------------------------------------------------ stop
 
-    def stop(self, *, run: str = "", key: str = "", by: str = "") -> str:
+    def stop(self, *, run: str = "", key: str = "", by: str = "", scope: str = "tree") -> str:
         """Ask for a stop; gives its id."""
         stop = self.host.world.mint("stop")
         if key == self.key:
             self.drop_unsent()
         self.stops[stop] = _StopAsked(self._order, run, key)
-        self.host.post(StopAsk(stop, key, run, by))
+        self.host.post(StopAsk(stop, key, run, by, scope))
         return stop
 
     def drop_unsent(self) -> None:
