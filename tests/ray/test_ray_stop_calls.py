@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import ray
 
 import openclaw_ray as oc
+from openclaw_ray.cli.main import run
 from openclaw_ray.testing.eventually import eventually
 
 if TYPE_CHECKING:
@@ -61,6 +65,20 @@ def test_who_waited_for_an_answer_is_told_what_the_stop_has_ended(rt: oc.Runtime
     assert (report.stopped, len(report.rows)) == (2, 2)
 
 
+def test_an_awaiting_asker_is_told_the_same(rt: oc.Runtime, gate: Gate) -> None:
+    async def work() -> oc.StopReport:
+        async with oc.AsyncRuntime.connect(rt.name) as client:
+            asked = asyncio.ensure_future(client.ask("asked_tree", str(gate.place)))
+            await asyncio.to_thread(gate.wait_for, 2)
+            said = await client.call("sessions.abort", {"key": MAIN})
+            with pytest.raises(oc.Stopped) as caught:
+                await asked
+            assert caught.value.report.to_json() == said["stop"]
+            return caught.value.report
+
+    assert asyncio.run(work()).stopped == 2
+
+
 def test_an_abort_leaves_what_is_in_line_and_a_chats_abort_the_children(rt: oc.Runtime, gate: Gate) -> None:
     first = Asked(rt, str(gate.place))
     gate.wait_for(2)
@@ -80,10 +98,33 @@ def test_an_abort_leaves_what_is_in_line_and_a_chats_abort_the_children(rt: oc.R
     eventually(lambda: not rt.runs(agent="hold", state="running"))
 
 
+def test_a_task_is_cancelled_by_its_command(
+    rt: oc.Runtime, gate: Gate, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", str(ray.get_runtime_context().gcs_address))
+    receipt = rt.spawn("wait", "hold", input=gate.place)
+    gate.wait_for(1)
+    named = ["--name", rt.name, "--json"]
+    assert run(["tasks", "list", "--status", "running", *named]) == 0
+    assert [json.loads(line)["taskId"] for line in capsys.readouterr().out.splitlines()] == [receipt.run_id]
+    assert run(["tasks", "cancel", receipt.run_id, *named]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["task"]["status"], said["stop"]["stopped"]) == ("cancelled", 1)
+    assert run(["tasks", "cancel", receipt.run_id, *named]) == 1
+    capsys.readouterr()
+    run(["tasks", "audit", "--limit", "5", *named])
+    assert receipt.run_id not in capsys.readouterr().out
+    assert run(["tasks", "maintenance", "--apply", *named]) == 0
+
+
 def test_the_ledger_of_a_live_runtime(rt: oc.Runtime) -> None:
     receipt = rt.spawn("hello", "echo")
     assert rt.result(receipt).ok
-    row: Any = rt.run(receipt.run_id)
-    assert (row["runId"], row["state"], row["deliveryStatus"]) == (receipt.run_id, "succeeded", "delivered")
+
+    def row() -> tuple[Any, ...]:
+        found: Any = rt.run(receipt.run_id)
+        return found["runId"], found["state"], found["deliveryStatus"]
+
+    eventually(lambda: row() == (receipt.run_id, "succeeded", "delivered"))
     assert rt.run("nobody") is None
     assert rt.maintain() == rt.maintain(apply=True) == []
