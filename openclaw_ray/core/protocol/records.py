@@ -258,7 +258,8 @@ class Mark(Record):
     finished: int = 0
     runs: tuple[str, ...] = ()
     rows: tuple[tuple[str, str, str], ...] = ()
-    """(session key, run id, outcome word) of the runs that have ended since."""
+    """(session key, run id, outcome word) of the runs that have ended since, and of those that had before and were
+    still in memory; ``finished`` counts the others that had."""
     done: bool = False
     alone: bool = False
     """It binds the runs that carry it and nothing below them."""

@@ -70,6 +70,7 @@ class Stopping:
         mark = Mark(s.next_seq(), stop, key, client, reason, alone=alone)
         s.marks[mark.seq] = mark
         under: list[Run] = []
+        before: list[tuple[str, str, str]] = []
         for top in tops:
             driver = top.route == "driver"
             mark.finished += (0 if alone else top.ended_below) + (1 if top.terminal and not driver else 0)
@@ -78,8 +79,12 @@ class Stopping:
             s.touch(top)
             for run_id in (top.id,) if alone else lineage.subtree(s.runs, top.id):
                 run = s.runs[run_id]
-                if not run.terminal and run.route != "driver":
+                if run.terminal and run.route != "driver":
+                    before.append((run.session, run.id, "finished"))
+                elif run.route != "driver":
                     under.append(run)
+        # what is still in memory has a row; of the others there is the count
+        mark.rows, mark.finished = tuple(before), max(0, mark.finished - len(before))
         mark.kept = reason == "stopped" and any(run.route == "ask" for run in under)
         mark.open = {run.id for run in under}
         mark.runs = tuple(mark.open)

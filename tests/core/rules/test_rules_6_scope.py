@@ -257,7 +257,7 @@ def test_a_stop_of_a_clients_root_is_found_by_what_ended_under_it() -> None:
     progress = Marks.mark_progress
     assert schedule() == ["m", "c"]
     with without(Marks, "mark_progress", notes_nothing):
-        assert schedule() == ["x"]
+        assert schedule() == ["m", "x"]
 
 
 def test_a_run_that_no_stop_has_ended_has_no_report() -> None:
@@ -278,3 +278,20 @@ def test_a_stop_that_nobody_else_can_ask_about_leaves_nothing_behind() -> None:
     hand.say("driver", Got("driver", hand.registry.s.incarnation, hand.registry.s.receivers["driver"].last))
     assert not hand.registry.s.marks
     assert hand.journal.select("marks", {}, limit=9) == []
+
+
+def test_a_middle_that_has_ended_has_its_row() -> None:
+    """What somebody is still to hear of, or has something living below it; of the others there is the count."""
+    hand = family()
+    hand.turns["right"].settle()
+    hand.turns["top"].consume("right")
+    hand.turns["left"].fail()
+    hand.stop("top")
+    for name in ("leaf", "top"):
+        hand.turns[name].settle()
+    hand.poll()
+    [stopped] = hand.messages(Stopped)
+    report = stopped.report
+    words = {row.run_id: row.outcome for row in report.rows}
+    assert words == {"left": "finished", "leaf": "stopped", "top": "stopped"}
+    assert (report.stopped, report.finished, report.failed, report.total) == (2, 2, 0, 4)
