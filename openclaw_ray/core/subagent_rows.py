@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openclaw_ray.core.announce_text import duration
+from openclaw_ray.core.ledger import task_word
 from openclaw_ray.core.lifecycle import PauseReason, RunState, display_word
 from openclaw_ray.core.results import camel_dict
 
@@ -139,13 +140,14 @@ def shown(children: Iterable[ChildFacts], now: int, recent_minutes: int) -> tupl
 
 
 def list_children(children: Iterable[ChildFacts], now: int, recent_minutes: int) -> dict[str, Any]:
-    """``total``, ``active``, ``recent`` and ``text`` of a list: newest start first, numbered through.
+    """``total``, ``active``, ``recent``, ``tasks`` and ``text`` of a list: newest start first, numbered through.
 
     Args:
         now: milliseconds since the epoch.
         recent_minutes: how long an ended child is shown.
     """
     active, recent = shown(children, now, recent_minutes)
+    tasks = [_task(facts) for facts in (*active, *recent)]
     rows = [child_row(facts, index, now) for index, facts in enumerate((*active, *recent), 1)]
     at_work, ended = rows[: len(active)], rows[len(active) :]
     text = "\n".join(
@@ -156,7 +158,21 @@ def list_children(children: Iterable[ChildFacts], now: int, recent_minutes: int)
             *(_lines(ended)),
         ]
     )
-    return {"total": len(rows), "active": at_work, "recent": ended, "text": text}
+    return {"total": len(rows), "active": at_work, "recent": ended, "tasks": tasks, "text": text}
+
+
+def _task(facts: ChildFacts) -> dict[str, Any]:
+    """A child as a row of the task ledger (SPEC.md H2)."""
+    return camel_dict(
+        {
+            "task_id": facts.run_id,
+            "run_id": facts.run_id,
+            "child_session_key": facts.session_key,
+            "status": task_word(facts.state),
+            "label": shown_label(facts),
+            "delivery_status": facts.delivery,
+        }
+    )
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:

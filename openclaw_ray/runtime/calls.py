@@ -55,24 +55,32 @@ def _sessions_abort(rt: Runtime, values: Mapping[str, Any], name: str, timeout: 
         if values.get("clearQueued"):
             raise ToolInputError(name, "clearQueued", "it is of a session; with runId only that run is stopped")
         return _abort_run(rt, values, name, timeout)
+    key = _session(values, name)
     if values.get("clearQueued"):
-        return _said(rt.stop(values["key"], timeout=timeout))
-    return _said(rt._stopping(key=values["key"], scope="session").result(timeout))
+        return _said(rt.stop(key, timeout=timeout))
+    return _said(rt._stopping(key=key, scope="session").result(timeout))
 
 
 def _chat_abort(rt: Runtime, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
     if "runId" in values:
         return _abort_run(rt, values, name, timeout)
-    return _said(rt._stopping(key=values["key"], scope="run").result(timeout))
+    return _said(rt._stopping(key=_session(values, name), scope="run").result(timeout))
+
+
+def _session(values: Mapping[str, Any], name: str) -> str:
+    if "key" not in values:
+        raise ToolInputError(name, "key", "it is required, unless a runId is given")
+    return normalise_key(values["key"])
 
 
 def _abort_run(rt: Runtime, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
-    """One run with what it has spawned; that it is of the session which was named is checked first."""
-    run, key = values["runId"], normalise_key(values["key"])
+    """One run with what it has spawned; that it is of the session which was named, if one was, is checked first."""
+    run = values["runId"]
+    key = normalise_key(values["key"]) if "key" in values else None
     for kin in rt._query("view", "kin", {"requester": "", "target": run}, 1, 0):
         if kin.facts.run_id != run:
             raise ToolInputError(name, "runId", f"{run!r} is no run id")
-        if kin.facts.session_key != key:
+        if key not in (None, kin.facts.session_key):
             raise ToolInputError(name, "runId", f"run {run} is of {kin.facts.session_key}, not of {key}")
     return _said(rt.stop_run(run, timeout=timeout))
 
@@ -112,6 +120,7 @@ _LIMIT = 100
 _MOST = 1_000
 _FILTERS = {"agentId": "agent", "spawnedBy": "requester", "status": "state"}
 _KEY = Parameter("key", Kind.TEXT, also=("sessionKey", "session_key"), required=True)
+_ANY_KEY = Parameter("key", Kind.TEXT, also=("sessionKey", "session_key"))
 _RUN = Parameter("runId", Kind.TEXT)
 _PAGE = (
     Parameter("limit", Kind.WHOLE, least=1, most=_MOST),
@@ -124,9 +133,9 @@ _LISTED = (
     Parameter("status", Kind.TEXT, words=tuple(state.value for state in SessionState)),
 )
 CALLS: Mapping[str, Call] = {
-    "chat.abort": Call((_KEY, _RUN), _chat_abort),
+    "chat.abort": Call((_ANY_KEY, _RUN), _chat_abort),
     "chat.history": Call((_KEY, *_PAGE), _history),
-    "sessions.abort": Call((_KEY, _RUN, Parameter("clearQueued", Kind.FLAG)), _sessions_abort),
+    "sessions.abort": Call((_ANY_KEY, _RUN, Parameter("clearQueued", Kind.FLAG)), _sessions_abort),
     "sessions.delete": Call((_KEY,), _sessions_delete),
     "sessions.history": Call((_KEY, *_PAGE), _history),
     "sessions.list": Call(_LISTED, _sessions_list),

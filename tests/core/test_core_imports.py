@@ -16,6 +16,7 @@ MODULES = (
     "errors",
     "ids",
     "keys",
+    "ledger",
     "limits",
     "spawn_params",
     "spawn_rules",

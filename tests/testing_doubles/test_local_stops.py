@@ -72,7 +72,26 @@ async def stops_above(turn: oc.Turn) -> str:
         return f"{type(error).__name__}: {error.target}"
 
 
-AGENTS = [waits, family, armed, chats, stops_above]
+@oc.agent(spawns=False)
+def short(turn: oc.SyncTurn) -> str:
+    return "short"
+
+
+@oc.agent
+async def patient(turn: oc.Turn) -> Any:
+    """Waits by its tool: for what ends, and for what does not in time; then takes the ends as if it had not."""
+    quick = await turn.spawn("go", agent_id="short", expects_completion_message=turn.input)
+    first = await turn.call("subagents", action="wait", taskIds=[quick.run_id], timeoutSeconds=20)
+    slow = await turn.spawn("wait", agent_id="waits")
+    second = await turn.call("subagents", action="wait", timeoutSeconds=0)
+    killed = await turn.call("subagents", action="kill", taskId=slow.run_id)
+    third = await turn.call("subagents", action="wait", runIds=[slow.run_id])
+    ends = await turn.join()
+    reasons = [each["reason"] for each in (first, second, third)]
+    return {"reasons": reasons, "killed": killed.status, "ends": [done.result.status.value for done in ends]}
+
+
+AGENTS = [short, patient, waits, family, armed, chats, stops_above]
 
 
 @pytest.fixture
@@ -118,6 +137,13 @@ def test_a_child_that_aims_at_its_sibling_its_parent_and_itself_ends_nobody(rt: 
     killed = seen["killed"]
     assert (killed["status"], killed["labels"], killed["cascadeKilled"]) == ("ok", ["sibling"], 1)
     assert (seen["late"]["status"], seen["late"]["killed"]) == ("done", 0)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_wait_takes_no_end_away(rt: LocalRuntime, told: bool) -> None:
+    seen = rt.result(rt.spawn("go", "patient", input=told), timeout=30).raise_for_status().value
+    assert (seen["reasons"], seen["killed"]) == (["completed", "timeout", "attention"], "ok")
+    assert sorted(seen["ends"]) == (["cancelled", "ok"] if told else ["cancelled"])
 
 
 def test_the_runtime_refuses_what_a_tool_was_not_asked_about(rt: LocalRuntime) -> None:
@@ -192,7 +218,7 @@ def test_an_abort_of_a_run_takes_its_children_along(rt: LocalRuntime, beside: Th
     assert said["stop"]["stopped"] == 2
     assert isinstance(first.exception(10), oc.Stopped)
     assert second.result(10).text == "short"
-    again = rt.call(name, {"key": "agent:chats:main", "runId": run}, timeout=10)
+    again = rt.call(name, {"runId": run}, timeout=10)
     assert (again["ok"], again["aborted"], again["runIds"]) == (True, False, [])
 
 
@@ -220,7 +246,9 @@ def test_a_session_is_deleted_by_its_call(rt: LocalRuntime) -> None:
 @pytest.mark.parametrize(
     ("name", "params", "words"),
     [
-        ("sessions.abort", {}, "sessions.abort: key: it is required"),
+        ("sessions.abort", {}, "sessions.abort: key: it is required, unless a runId"),
+        ("chat.abort", {}, "chat.abort: key: it is required, unless a runId"),
+        ("sessions.delete", {}, "sessions.delete: key: it is required"),
         ("sessions.abort", {"key": "a", "clearQueue": True}, "did you mean clearQueued"),
         ("sessions.abort", {"key": "a", "clearQueued": "yes"}, "clearQueued: it is of type boolean"),
         ("sessions.abort", {"key": "a", "runId": "r", "clearQueued": True}, "with runId only that run"),
