@@ -51,11 +51,18 @@ def children_of(
 
 
 def kin_of(core: Registry, requester: str, target: str) -> list[KinFacts]:
-    """What the session or run ``target`` is to a session, whoever's child it is; empty if there is none."""
+    """What the session or run ``target`` is to a session, whoever's child it is; empty if there is none.
+
+    Of what is not below it a session is told no more than that; the operator, who is no ``requester``, is told all.
+    """
     run = control.run_named(core.s, target)
     if run is None:
         return []
-    return [KinFacts(control.kinship(core.s, requester, run.session).value, child_facts(core, run, None))]
+    kinship = control.kinship(core.s, requester, run.session)
+    facts = child_facts(core, run, None)
+    if requester and kinship is not control.Kinship.BELOW:
+        facts = ChildFacts(run.id, run.session, run.agent, run.state.value, "", facts.created_at, facts.delivery)
+    return [KinFacts(kinship.value, facts)]
 
 
 def _un_ended(core: Registry, requester: str) -> Iterator[Run]:
