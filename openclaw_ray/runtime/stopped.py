@@ -37,6 +37,8 @@ def answered(view: RuntimeView, result: Result[Any]) -> Result[Any]:
 
 
 def _report(view: RuntimeView, run_id: str) -> StopReport | None:
+    from ray.exceptions import RayError
+
     until = time.monotonic() + view._limits.stop_grace_seconds + _BESIDE_GRACE
     try:
         seq = view._query("last_event")
@@ -46,7 +48,10 @@ def _report(view: RuntimeView, run_id: str) -> StopReport | None:
             if report is None or complete or left <= 0:
                 found: StopReport | None = report
                 return found
-            for event in view._events_after(seq, min(1.0, left)):
-                seq = event.seq
+            try:
+                for event in view._events_after(seq, min(1.0, left)):
+                    seq = event.seq
+            except (RayError, ValueError):  # the hub is away: the registry is asked again without it
+                time.sleep(0.1)
     except (OpenClawRayError, KeyError):
         return None

@@ -52,6 +52,7 @@ def racing(turn: oc.SyncTurn) -> list[dict[str, Any]]:
         if how == "stop":
             _wait_for(path, f"{number}.first begins")
             time.sleep(max(0.0, LASTS + off - earlier))
+            say(path, f"{number}.first", "asked", time.monotonic_ns())
             word = str(turn.call("subagents", action="kill", taskId=first.run_id)["status"])
         ends = {done.run_id: done for done in turn.join([first, second])}
         one = ends[first.run_id].result

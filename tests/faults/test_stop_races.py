@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from fault_tier import LONG, Log, at_rest, within
-from stop_agents import AGENTS
+from stop_agents import AGENTS, LASTS
 
 import openclaw_ray as oc
 from openclaw_ray.core.lifecycle import RunState
@@ -95,7 +95,16 @@ def test_an_end_and_a_stop_or_a_deadline_in_one_moment(rt: oc.Runtime, log: Log,
     assert _overlaps(log) == []
     if LONG:
         assert len({one["status"] for one in seen}) == 2
-    print(f"\n{how}: {RACES} rounds: {Counter(one['status'] for one in seen)}; one end, one slot each")
+    words = dict(Counter(one["status"] for one in seen))
+    print(f"\n{how}: {RACES} rounds: {words}; one end, at most one announce, one slot each{_distances(log)}")
+
+
+def _distances(log: Log) -> str:
+    """How far from the child's own end its stop was asked for; it is a few milliseconds on its way."""
+    times = {tuple(line.split()[:2]): int(line.split()[2]) for line in log.lines()}
+    asked = {name: at for (name, what), at in times.items() if what == "asked"}
+    off = sorted((at - times[name, "begins"]) / 1e6 - LASTS * 1000 for name, at in asked.items())
+    return f"; asked {off[0]:.1f} to {off[-1]:.1f} ms from the end" if off else ""
 
 
 def _overlaps(log: Log) -> list[str]:
