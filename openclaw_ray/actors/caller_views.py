@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from openclaw_ray.core import allowed_agents as rule
+from openclaw_ray.core.protocol import control
 from openclaw_ray.core.protocol.records import Run, thaw
-from openclaw_ray.core.subagent_rows import ChildFacts
+from openclaw_ray.core.subagent_rows import ChildFacts, KinFacts
 
 if TYPE_CHECKING:
     from openclaw_ray.core.protocol.journal import Journal
     from openclaw_ray.core.protocol.registry import Registry
 
-__all__ = ["allowed_agents", "child_facts", "children_of"]
+__all__ = ["allowed_agents", "child_facts", "children_of", "kin_of"]
 
 _TEXT_MAX = 200  # characters of a task or progress text that go into a list
 
@@ -47,6 +48,21 @@ def children_of(
         found[run.id] = run
     ordered = sorted(found.values(), key=lambda run: run.seq, reverse=True)
     return [child_facts(core, run, waiting.get(run.id)) for run in ordered if run.route != "ask"]
+
+
+def kin_of(core: Registry, requester: str, target: str) -> list[KinFacts]:
+    """What the session or run ``target`` is to a session, whoever's child it is; empty if there is none.
+
+    Of what is not below it a session is told no more than that; the operator, who is no ``requester``, is told all.
+    """
+    run = control.run_named(core.s, target)
+    if run is None:
+        return []
+    kinship = control.kinship(core.s, requester, run.session)
+    facts = child_facts(core, run, None)
+    if requester and kinship is not control.Kinship.BELOW:
+        facts = ChildFacts(run.id, run.session, run.agent, run.state.value, "", facts.created_at, facts.delivery)
+    return [KinFacts(kinship.value, facts)]
 
 
 def _un_ended(core: Registry, requester: str) -> Iterator[Run]:

@@ -55,7 +55,10 @@ from openclaw_ray.core.protocol.messages import (
 )
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.reloading import kept_limits
+from openclaw_ray.core.protocol.reports import report_of
 from openclaw_ray.core.protocol.state import AgentEntry
+from openclaw_ray.core.protocol.upkeep import Done
+from openclaw_ray.core.results import StopReport
 from openclaw_ray.store.sqlite_journal import SqliteJournal
 
 __all__ = ["REGISTRY_GROUPS", "RegistryActor", "RegistrySettings"]
@@ -130,9 +133,7 @@ class RegistryActor:
         s = self.settings
         while True:
             try:
-                return SqliteJournal(
-                    os.path.join(s.state_dir, "registry.sqlite"), sync=s.limits.journal_sync.value
-                )
+                return SqliteJournal(os.path.join(s.state_dir, "registry.sqlite"), sync=s.limits.journal_sync.value)
             except JournalError:
                 if not self._again:
                     raise
@@ -371,6 +372,25 @@ class RegistryActor:
                 self.perform(effects)
 
     @ray.method(concurrency_group="query")
+    def maintain(self, runs: list[str], apply: bool) -> list[Done]:
+        """Upkeep of the ledger, see `openclaw_ray.core.protocol.upkeep`; may be asked again.
+
+        Raises:
+            JournalFault: nothing was changed.
+        """
+        return self._change(lambda core: core.maintain(runs, apply=apply))
+
+    @ray.method(concurrency_group="query")
+    def stop_report(self, run_id: str) -> tuple[StopReport | None, bool]:
+        """The report of the stop that ended a run, see `openclaw_ray.core.protocol.reports`.
+
+        Raises:
+            KeyError: there is no such run.
+        """
+        with self.lock:
+            return report_of(self.core.s, self.core.ending, run_id)
+
+    @ray.method(concurrency_group="query")
     def claim_map(self, map_id: str, claim: str, client: str, receiver: str) -> ClaimAnswer:
         """A try at a map that has a name asks for it, see `openclaw_ray.core.named_map`; may be asked again.
 
@@ -423,9 +443,7 @@ class RegistryActor:
                 case Start():
                     self._call(effect.actor, "start", effect.epoch, pack_spec(effect.spec))
                 case Notify():
-                    self._call(
-                        effect.actor, "notify", effect.activation, effect.incarnation, pack(effect.messages)
-                    )
+                    self._call(effect.actor, "notify", effect.activation, effect.incarnation, pack(effect.messages))
                 case Stop():
                     self._call(effect.actor, "stop", effect.run, effect.activation, effect.reason, effect.mark)
                 case DieIf():

@@ -9,7 +9,7 @@ import pickle
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from openclaw_ray.actors.caller_views import allowed_agents, children_of
+from openclaw_ray.actors.caller_views import allowed_agents, children_of, kin_of
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import display_word, result_status
 from openclaw_ray.core.protocol.records import Run, Session, thaw
@@ -30,17 +30,26 @@ class Views:
         self.node = node
 
     def rows(self, core: Registry, what: str, filters: Mapping[str, Any], limit: int, offset: int) -> list[Any]:
-        """A page of ``runs``, ``sessions`` or ``events``; or ``children``, ``agents`` of a ``requester``."""
+        """A page of ``runs`` (or one ``run``), ``sessions`` or ``events``; or ``children``, ``agents``, ``kin`` of a
+        ``requester``."""
         if what == "agents":
             return [allowed_agents(core, str(filters["requester"]))]
         if what == "children":
             return children_of(core, self.journal, str(filters["requester"]), self.waiting(core), limit)
+        if what == "run":
+            pages = [run.freeze()] if (run := core.s.journaled_run(str(filters["run"]))) is not None else []
+            return self._run_rows(core, pages)
+        if what == "kin":
+            return list(kin_of(core, str(filters["requester"]), str(filters["target"])))
         if what == "events":
             found = self.journal.after("events", int(filters.get("after", 0)), limit=limit)
             return [data for _, data in found]
         pages = self.journal.select(what, filters, limit=limit, offset=offset)
         if what == "sessions":
             return [session_row(thaw(Session, data)) for data in pages]
+        return self._run_rows(core, pages)
+
+    def _run_rows(self, core: Registry, pages: list[bytes]) -> list[Any]:
         waiting = self.waiting(core)
         out = []
         for data in pages:
@@ -124,6 +133,8 @@ def run_row(run: Run) -> dict[str, Any]:
             "task_name": run.task_name,
             "task": run.task[:200] or None,
             "index": run.index,
+            "map_id": None if run.item is None else run.item.map_id,
+            "run_timeout_seconds": run.timeout or None,
             "created_at": round(run.created * 1000),
             "started_at": None if run.started is None else round(run.started * 1000),
             "ended_at": None if run.ended is None else round(run.ended * 1000),

@@ -23,7 +23,7 @@ from openclaw_ray.actors.asking import later
 from openclaw_ray.actors.courier_thread import STOPPING, CourierThread
 from openclaw_ray.actors.payload import pack
 from openclaw_ray.agents.port import SpawnRequest
-from openclaw_ray.core.errors import RuntimeClosed, RuntimeUnavailable
+from openclaw_ray.core.errors import NotControlled, RuntimeClosed, RuntimeUnavailable
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import mint_child, normalise_agent_id
 from openclaw_ray.core.lifecycle import Cause, ResultStatus
@@ -293,8 +293,9 @@ class Requester:
 
     # ------------------------------------------------------------------ stop
 
-    def stop(self, key: str = "", run: str = "") -> Future[StopReport]:
-        """Stop a subtree; the future gives the report (3). A turn may stop what is below its own session."""
+    def stop(self, key: str = "", run: str = "", scope: str = "tree") -> Future[StopReport]:
+        """Stop a subtree, or less as ``scope`` says (`StopAsk`); the future gives the report (3). A turn may stop what
+        is below its own session."""
         stop = self._ids.uuid()
         by = self.key if self.activation else ""
         future: Future[StopReport] = Future()
@@ -305,8 +306,8 @@ class Requester:
         if over is not None:
             future.set_exception(over)
             return future
-        if key != self.key:
-            self.courier.post(StopAsk(stop, key, run, by))
+        if key != self.key or scope != "tree":
+            self.courier.post(StopAsk(stop, key, run, by, scope))
             return future
         # our own root, or everything below this turn: nothing that is still to be sent may be born after the mark
         with self._lock:
@@ -334,7 +335,7 @@ class Requester:
                 handle = self.courier.handle(child.actor)
             except ValueError:
                 continue  # gone already: the registry hears of its death by itself
-            if child.born and mark and child.born >= mark:
+            if child.born and mark and child.born >= abs(mark):
                 continue  # a later run, which the mark does not bind
             handle.stop.remote(child.run, child.activation, reason, mark)
 
@@ -352,7 +353,7 @@ class Requester:
         else:
             with self._lock:
                 self._stops.pop(verdict.run, None)
-            future.set_exception(PermissionError("this session does not control that one"))
+            future.set_exception(NotControlled(self.key, target[0] or target[1]))
 
     def hear(self, message: DownMessage) -> bool:
         """A downlink message; False if it is not for a requester."""

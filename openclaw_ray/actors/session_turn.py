@@ -148,9 +148,7 @@ class SessionTurn:
             self.courier.heard(completed.run)
             self.requester.adopt(completed)
         completions = [self.requester.completion(c.run) for c in spec.completions]
-        return self.actor.runner.run(
-            spec, agent, self, input=value, completions=[f.result() for f in completions]
-        )
+        return self.actor.runner.run(spec, agent, self, input=value, completions=[f.result() for f in completions])
 
     def _load(self) -> tuple[Any, Any]:
         spec = self.spec
@@ -190,7 +188,7 @@ class SessionTurn:
         for callback in callbacks:
             callback(reason)
         self._end_tools()
-        if reason == "stopped":
+        if reason == "stopped" and mark > 0:  # a negative number is of this run alone
             self.requester.cascade(mark)
 
     def _end_tools(self) -> None:
@@ -296,12 +294,12 @@ class SessionTurn:
         asked.future().add_done_callback(came)
         return future
 
-    def look(self, what: str, limit: int = 100) -> Future[list[Any]]:
+    def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
         """See `TurnPort.look`."""
         from openclaw_ray.actors.asking import ask_later
 
-        requester = {"requester": self.spec.session_key}
-        return ask_later(lambda: self.courier.registry.view.remote(what, requester, limit, 0), _LOOK_WITHIN)
+        filters = {"requester": self.spec.session_key, "target": target}
+        return ask_later(lambda: self.courier.registry.view.remote(what, filters, limit, 0), _LOOK_WITHIN)
 
     def append(self, role: str, text: str) -> None:
         """See `TurnPort.append`."""

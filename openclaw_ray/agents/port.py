@@ -92,9 +92,9 @@ class TurnPort(Protocol):
     def append(self, role: str, text: str) -> None:
         """Add a row to the transcript."""
 
-    def look(self, what: str, limit: int = 100) -> Future[list[Any]]:
-        """What the registry knows of this session: ``children`` (`ChildFacts`, newest first) or ``agents`` (one
-        `AllowedAgents`)."""
+    def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
+        """What the registry knows of this session: ``children`` (`ChildFacts`, newest first), ``agents`` (one
+        `AllowedAgents`), or ``kin`` (what the session or run ``target`` is to it: one `KinFacts`, or none)."""
 
     @property
     def cancelled(self) -> str | None:

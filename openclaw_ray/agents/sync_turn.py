@@ -11,6 +11,7 @@ from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import Deadline, SyncWait, nothing
 from openclaw_ray.agents.tools.calling import ToolCalls
+from openclaw_ray.agents.tools.tool import Within
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.tool_results import ToolResult
@@ -122,7 +123,7 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
         try:
             waited = next(steps)
             while True:
-                waited = steps.send(self._result_of(waited))
+                waited = steps.send(self._waited(waited))
         except StopIteration as done:
             result: ToolResult = done.value
             return result
@@ -134,6 +135,20 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
         return plain_rows(rows)
 
     # ------------------------------------------------------------------ waiting
+
+    def _waited(self, waited: Future[Any] | Within) -> Any:
+        if not isinstance(waited, Within):
+            return self._result_of(waited)
+        wait, deadline = SyncWait(), Deadline(waited.seconds)
+        self._watch.open(wait)
+        try:
+            for future in waited.futures:
+                future.add_done_callback(lambda _: wait.put(nothing))
+            pause: Callable[[Callable[[], None]], None] = self._pause if waited.frees_slot else lambda work: work()
+            pause(lambda: _wait_until(self.check, wait, deadline, lambda: waited.over))
+        finally:
+            self._watch.close(wait)
+        return None
 
     def _result_of(self, future: Future[T]) -> T:
         if not future.done():

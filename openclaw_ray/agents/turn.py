@@ -12,6 +12,7 @@ from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import AsyncWait, Deadline, nothing
 from openclaw_ray.agents.tools.calling import ToolCalls
+from openclaw_ray.agents.tools.tool import Within
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.tool_results import ToolResult
@@ -184,7 +185,7 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
         try:
             waited = next(steps)
             while True:
-                waited = steps.send(await self._result_of(waited))
+                waited = steps.send(await self._waited(waited))
         except StopIteration as done:
             result: ToolResult = done.value
             return result
@@ -203,6 +204,20 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
         return plain_rows(rows)
 
     # ------------------------------------------------------------------ waiting
+
+    async def _waited(self, waited: Future[Any] | Within) -> Any:
+        if not isinstance(waited, Within):
+            return await self._result_of(waited)
+        wait, deadline = AsyncWait(), Deadline(waited.seconds)
+        self._watch.open(wait)
+        try:
+            for future in waited.futures:
+                future.add_done_callback(lambda _: wait.put(nothing))
+            async with self._paused() if waited.frees_slot else contextlib.nullcontext():
+                await _wait_until(self.check, wait, deadline, lambda: waited.over)
+        finally:
+            self._watch.close(wait)
+        return None
 
     async def _result_of(self, future: Future[T]) -> T:
         # not asyncio.wrap_future: giving up the wait would cancel what others wait for, too

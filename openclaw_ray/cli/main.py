@@ -18,6 +18,7 @@ from openclaw_ray.cli.output import discard_output
 from openclaw_ray.cli.run_command import run_command
 from openclaw_ray.cli.runs import runs
 from openclaw_ray.cli.sessions import sessions
+from openclaw_ray.cli.tasks import tasks
 
 __all__ = ["cli", "main", "run"]
 
@@ -52,7 +53,7 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for _command in (demo, run_command, map_command, agents, runs, sessions, config, doctor):
+for _command in (demo, run_command, map_command, agents, runs, sessions, tasks, config, doctor):
     cli.add_command(_command)
 
 

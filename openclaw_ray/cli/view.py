@@ -47,6 +47,9 @@ class StateView(Protocol):
     def runs(self, states: Sequence[str] = (), **filters: Any) -> Iterator[Row]:
         """Rows of runs (``runId``, ``sessionKey``, ``state``, …), newest first; of these states if any."""
 
+    def run(self, run_id: str) -> Row | None:
+        """One run's row, or `None`."""
+
     def sessions(self, **filters: Any) -> Iterator[Row]:
         """Rows of sessions (``key``, ``agentId``, ``status``, …), newest first."""
 
@@ -75,6 +78,18 @@ class DiskView:
     def runs(self, states: Sequence[str] = (), **filters: Any) -> Iterator[Row]:
         """Page by page from the journal."""
         return _pages(self._reading.runs, _with_states(filters, states))
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a runtime has it open, as far as can be told from here."""
+        from openclaw_ray.store.statelock import owner_of
+
+        return owner_of(self._state_dir) is not None
+
+    def run(self, run_id: str) -> Row | None:
+        """From the journal."""
+        found: Row | None = self._reading.run(run_id)
+        return found
 
     def sessions(self, **filters: Any) -> Iterator[Row]:
         """Page by page from the journal."""
@@ -153,6 +168,11 @@ class LiveView:
     def runs(self, states: Sequence[str] = (), **filters: Any) -> Iterator[Row]:
         """Page by page from the registry."""
         return _pages(self._runtime.runs, _with_states(filters, states))
+
+    def run(self, run_id: str) -> Row | None:
+        """From the registry."""
+        found: Row | None = self._runtime.run(run_id)
+        return found
 
     def sessions(self, **filters: Any) -> Iterator[Row]:
         """Page by page from the registry, without the root that this look itself has there."""

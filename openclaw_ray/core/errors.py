@@ -24,6 +24,7 @@ from openclaw_ray.core.errors_runs import (
     AskTimeout,
     InvalidItem,
     JoinTimeout,
+    NotControlled,
     NothingPending,
     NotInTurn,
     RunCancelled,
@@ -56,7 +57,7 @@ from openclaw_ray.core.errors_runtime import (
     StateTooLarge,
     TaskTooLarge,
 )
-from openclaw_ray.core.errors_tools import ToolInputError, UnknownTool
+from openclaw_ray.core.errors_tools import ToolInputError, UnknownCall, UnknownTool
 
 __all__ = [
     "AgentImportError",
@@ -72,6 +73,7 @@ __all__ = [
     "JoinTimeout",
     "JournalError",
     "MapInUse",
+    "NotControlled",
     "NotInTurn",
     "NothingPending",
     "OpenClawRayError",
@@ -99,6 +101,7 @@ __all__ = [
     "ToolInputError",
     "TurnYielded",
     "UnknownAgent",
+    "UnknownCall",
     "UnknownTool",
     "ValueLost",
     "error_for_result",

@@ -13,6 +13,7 @@ __all__ = [
     "AskTimeout",
     "InvalidItem",
     "JoinTimeout",
+    "NotControlled",
     "NotInTurn",
     "NothingPending",
     "RunCancelled",
@@ -115,17 +116,36 @@ class ValueLost(OpenClawRayError):
         return f"the value of run {self.run_id} is lost: {self.detail}; values up to 64 KB are journaled"
 
 
-@dataclass(eq=False, repr=False)
-class Stopped(OpenClawRayError):
-    """What was waited for has been stopped by somebody."""
+@dataclass(eq=False, repr=False, init=False)
+class Stopped(RunCancelled):
+    """What was waited for has been stopped by somebody; ``report`` says what else that stop has ended."""
 
     report: StopReport
+
+    def __init__(self, report: StopReport, result_json: dict[str, Any] | None = None) -> None:
+        self.report = report
+        self.result_json = {"status": ResultStatus.CANCELLED.value, "sessionKey": report.key, **(result_json or {})}
+        Exception.__init__(self, report, self.result_json)
 
     def __str__(self) -> str:
         r = self.report
         return (
             f"{r.key} was stopped: {r.stopped} runs stopped ({r.forced} forced), "
             f"{r.finished} had finished, {r.failed} failed to stop"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class NotControlled(OpenClawRayError, PermissionError):
+    """A session asked to stop what is not below it (SPEC.md B4); nothing was stopped."""
+
+    session_key: str
+    target: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.session_key} does not control {self.target}: a session stops what is below it, "
+            "not itself, its requester or a sibling"
         )
 
 

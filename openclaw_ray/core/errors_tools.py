@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from openclaw_ray.core.errors_base import OpenClawRayError, name_list
 
-__all__ = ["ToolInputError", "UnknownTool"]
+__all__ = ["ToolInputError", "UnknownCall", "UnknownTool"]
 
 
 @dataclass(eq=False, repr=False)
@@ -19,6 +19,21 @@ class ToolInputError(OpenClawRayError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.tool}: {self.parameter}: {self.detail}"
+
+
+@dataclass(eq=False, repr=False)
+class UnknownCall(OpenClawRayError, LookupError):
+    """``Runtime.call`` of a name that there is not; ``known`` are those there are."""
+
+    name: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        from difflib import get_close_matches  # a session process does not pay for it
+
+        near = get_close_matches(self.name, self.known, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        return f"there is no call {self.name!r}{hint} (calls: {name_list(self.known, 32)})"
 
 
 @dataclass(eq=False, repr=False)

@@ -35,14 +35,14 @@ def ancestors(runs: Mapping[str, Node], run: Node) -> Iterator[Node]:
 def bound_by_mark(runs: Mapping[str, Node], run: Node) -> int:
     """The number of the stop mark that binds ``run``, 0 for none.
 
-    A mark binds the run that carries it and all below. On a driver's root, which lives on after a stop, it binds only
-    what was born before it: a later run is not under an old mark.
+    A mark binds the run that carries it and all below; one with a negative number that run alone. On a driver's root,
+    which lives on after a stop, it binds only what was born before it: a later run is not under an old mark.
     """
     if run.mark and run.route != "driver":
         return run.mark
     below = run
     for above in ancestors(runs, run):
-        if above.mark and (above.route != "driver" or below.seq < above.mark):
+        if above.mark > 0 and (above.route != "driver" or below.seq < above.mark):
             return above.mark
         below = above
     return 0

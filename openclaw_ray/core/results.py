@@ -285,7 +285,8 @@ class StopReport:
         forced: runs whose process had to be ended.
         finished: runs that were already terminal when the mark was written.
         failed: runs that could not be confirmed as ended; 0 in a clean stop.
-        rows: one `StopRow` a run.
+        rows: one `StopRow` a run; of those that were terminal before, for the ones that somebody was still to hear of
+            or that had something living below.
     """
 
     key: str

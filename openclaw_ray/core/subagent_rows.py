@@ -11,10 +11,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from openclaw_ray.core.announce_text import duration
+from openclaw_ray.core.ledger import task_word
 from openclaw_ray.core.lifecycle import PauseReason, RunState, display_word
 from openclaw_ray.core.results import camel_dict
 
-__all__ = ["RECENT_DEFAULT", "RECENT_MAX", "ChildFacts", "child_row", "display_status", "list_children"]
+__all__ = [
+    "RECENT_DEFAULT",
+    "RECENT_MAX",
+    "ChildFacts",
+    "KinFacts",
+    "child_row",
+    "display_status",
+    "list_children",
+    "shown",
+    "shown_label",
+]
 
 RECENT_DEFAULT = 30
 """Minutes for which an ended child is recent."""
@@ -59,6 +70,19 @@ class ChildFacts:
         return self.pending > 0 or not RunState(self.state).terminal
 
 
+@dataclass(frozen=True, slots=True)
+class KinFacts:
+    """A run as a session that may not be its requester is told of it.
+
+    Attributes:
+        kinship: what its session is to the one that asks: ``below``, ``itself``, ``above`` or ``other``.
+        facts: the run; of one that is not below, no more is to be told than that.
+    """
+
+    kinship: str
+    facts: ChildFacts
+
+
 def display_status(state: RunState, pause: PauseReason | None, pending: int) -> str:
     """The status words of a list (SPEC.md B4)."""
     if state is RunState.CANCELLED:
@@ -68,6 +92,11 @@ def display_status(state: RunState, pause: PauseReason | None, pending: int) -> 
     if state is RunState.PAUSED:
         return "waiting for external continuation" if pause is PauseReason.YIELDED else "running"
     return display_word(state)
+
+
+def shown_label(facts: ChildFacts) -> str:
+    """What a child is called in lists: its label, else its task name, else its task."""
+    return _cut(facts.label or facts.task_name or facts.task, _LABEL_MAX)
 
 
 def child_row(facts: ChildFacts, index: int, now: int) -> dict[str, Any]:
@@ -83,7 +112,7 @@ def child_row(facts: ChildFacts, index: int, now: int) -> dict[str, Any]:
             "session_key": facts.session_key,
             "agent_id": facts.agent_id,
             "task_name": facts.task_name,
-            "label": _cut(facts.label or facts.task_name or facts.task, _LABEL_MAX),
+            "label": shown_label(facts),
             "task": _cut(facts.task, _TASK_MAX),
             "status": display_status(RunState(facts.state), pause, facts.pending),
             "pending_descendants": facts.pending,
@@ -102,28 +131,48 @@ def child_row(facts: ChildFacts, index: int, now: int) -> dict[str, Any]:
     return row
 
 
+def shown(children: Iterable[ChildFacts], now: int, recent_minutes: int) -> tuple[list[ChildFacts], list[ChildFacts]]:
+    """The active children and those that ended lately, newest start first: the order that a list's numbers go by."""
+    ordered = sorted(children, key=lambda facts: (facts.started_at or facts.created_at, facts.run_id), reverse=True)
+    since = now - recent_minutes * 60_000
+    active = [facts for facts in ordered if facts.active]
+    return active, [facts for facts in ordered if not facts.active and (facts.ended_at or now) >= since]
+
+
 def list_children(children: Iterable[ChildFacts], now: int, recent_minutes: int) -> dict[str, Any]:
-    """``total``, ``active``, ``recent`` and ``text`` of a list: newest start first, numbered through.
+    """``total``, ``active``, ``recent``, ``tasks`` and ``text`` of a list: newest start first, numbered through.
 
     Args:
         now: milliseconds since the epoch.
         recent_minutes: how long an ended child is shown.
     """
-    ordered = sorted(children, key=lambda facts: (facts.started_at or facts.created_at, facts.run_id), reverse=True)
-    since = now - recent_minutes * 60_000
-    active = [facts for facts in ordered if facts.active]
-    recent = [facts for facts in ordered if not facts.active and (facts.ended_at or now) >= since]
+    active, recent = shown(children, now, recent_minutes)
+    tasks = [_task(facts) for facts in (*active, *recent)]
     rows = [child_row(facts, index, now) for index, facts in enumerate((*active, *recent), 1)]
-    shown, ended = rows[: len(active)], rows[len(active) :]
+    at_work, ended = rows[: len(active)], rows[len(active) :]
     text = "\n".join(
         [
             "active subagents:",
-            *(_lines(shown)),
+            *(_lines(at_work)),
             f"recent (last {recent_minutes} minutes):",
             *(_lines(ended)),
         ]
     )
-    return {"total": len(rows), "active": shown, "recent": ended, "text": text}
+    return {"total": len(rows), "active": at_work, "recent": ended, "tasks": tasks, "text": text}
+
+
+def _task(facts: ChildFacts) -> dict[str, Any]:
+    """A child as a row of the task ledger (SPEC.md H2)."""
+    return camel_dict(
+        {
+            "task_id": facts.run_id,
+            "run_id": facts.run_id,
+            "child_session_key": facts.session_key,
+            "status": task_word(facts.state),
+            "label": shown_label(facts),
+            "delivery_status": facts.delivery,
+        }
+    )
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:

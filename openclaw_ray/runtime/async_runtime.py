@@ -27,6 +27,7 @@ from openclaw_ray.runtime.looking import QUERY_WITHIN
 from openclaw_ray.runtime.root_map import RootMap, root_steps
 from openclaw_ray.runtime.runtime import Runtime
 from openclaw_ray.runtime.stats import RuntimeStats
+from openclaw_ray.runtime.stopped import answered
 
 if TYPE_CHECKING:
     from openclaw_ray.config import Change, Config
@@ -230,7 +231,7 @@ class AsyncRuntime:
             asked.add_done_callback(self._hear_unseen)
             raise
         requester.consume((receipt.run_id,))
-        return done.result.raise_for_status()
+        return done.result if done.result.ok else await self._in_thread(answered, self._sync, done.result)
 
     async def map(
         self,
@@ -311,6 +312,16 @@ class AsyncRuntime:
         """Stop a session, then begin it anew; see `Runtime.reset`."""
         return await self._in_thread(lambda: self._sync.reset(key, timeout=timeout))
 
+    async def call(
+        self, name: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """One of OpenClaw's RPC calls by its name; see `Runtime.call`."""
+        return await self._in_thread(lambda: self._sync.call(name, params, timeout=timeout))
+
+    async def maintain(self, *, apply: bool = False) -> list[dict[str, Any]]:
+        """Upkeep of the ledger; see `Runtime.maintain`."""
+        return await self._in_thread(lambda: self._sync.maintain(apply=apply))
+
     async def reload_config(self, config: Config | str | Path | Mapping[str, Any] | None = None) -> tuple[Change, ...]:
         """New limits from now on, all or none; see `Runtime.reload_config`."""
         return await self._in_thread(self._sync.reload_config, config)
@@ -320,6 +331,10 @@ class AsyncRuntime:
     async def session(self, key: str) -> dict[str, Any] | None:
         """One session's row; see `Runtime.session`."""
         return await self._in_thread(self._sync.session, key)
+
+    async def run(self, run_id: str) -> dict[str, Any] | None:
+        """One run's row; see `Runtime.run`."""
+        return await self._in_thread(self._sync.run, run_id)
 
     async def runs(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> list[dict[str, Any]]:
         """Runs, newest first; see `Runtime.runs`."""

@@ -42,6 +42,11 @@ class RuntimeView:
         found: list[dict[str, Any]] = self._query("view", "runs", filters, limit, offset)
         return found
 
+    def run(self, run_id: str) -> dict[str, Any] | None:
+        """One run as `runs` shows it; `None` if there is none of that id."""
+        found: list[dict[str, Any]] = self._query("view", "run", {"run": run_id}, 1, 0)
+        return found[0] if found else None
+
     def sessions(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> list[dict[str, Any]]:
         """Sessions, newest first. Filters: ``root``, ``requester``, ``agent``, ``state``."""
         found: list[dict[str, Any]] = self._query("view", "sessions", filters, limit, offset)

@@ -79,10 +79,10 @@ class Requests(RuntimeView):
         request = SpawnRequest(text, agent_id=agent, route="ask")
         return key, self._client.requester.spawn([request], key=key)[0]
 
-    def _stopping(self, key: str = "", run: str = "") -> Future[StopReport]:
-        """The report to come of a stop."""
+    def _stopping(self, key: str = "", run: str = "", scope: str = "tree") -> Future[StopReport]:
+        """The report to come of a stop; ``scope`` as in `StopAsk`."""
         self._open()
-        return self._client.requester.stop(key=normalise_key(key) if key else "", run=run)
+        return self._client.requester.stop(key=normalise_key(key) if key else "", run=run, scope=scope)
 
     def _map_options(
         self,

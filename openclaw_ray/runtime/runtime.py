@@ -22,6 +22,7 @@ from openclaw_ray.runtime import opening
 from openclaw_ray.runtime.client import TurnClient
 from openclaw_ray.runtime.requests import Requests
 from openclaw_ray.runtime.root_map import root_map
+from openclaw_ray.runtime.stopped import answered
 
 if TYPE_CHECKING:
     from openclaw_ray.config import Change, Config
@@ -264,6 +265,7 @@ class Runtime(Requests):
             SpawnError: no such agent or session.
             AskTimeout: not settled within ``timeout`` seconds.
             RunFailed, RunTimedOut, RunCancelled, RunLost: how it ended, if not well.
+            Stopped: somebody stopped it, with the report of that stop; a `RunCancelled`.
         """
         key, asked = self._asking(to, text)
         receipt = accepted(asked.result())
@@ -273,7 +275,7 @@ class Runtime(Requests):
         except FutureTimeout:
             raise AskTimeout(key, receipt.run_id, timeout or 0.0) from None
         self._client.requester.consume((receipt.run_id,))
-        return done.result.raise_for_status()
+        return answered(self, done.result)
 
     def map(
         self,
@@ -401,6 +403,37 @@ class Runtime(Requests):
             raise ProtocolRefused(what, f"to {what} sessions is the operator's")
         within = self._limits.stop_grace_seconds + RELEASE_WITHIN if timeout is None else timeout
         return normalise_key(key), within
+
+    def call(
+        self, name: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """One of OpenClaw's RPC calls by its name, as ``rt.call("sessions.abort", {"key": key})``.
+
+        There are chat.abort, chat.history, sessions.abort, sessions.delete, sessions.history and sessions.list. A stop
+        is answered with ``aborted``, ``runIds`` and the whole report as ``stop``.
+
+        Args:
+            timeout: seconds for a stop to be complete.
+
+        Raises:
+            UnknownCall: there is no such call; the text names the nearest.
+            ToolInputError: a parameter is unknown, missing or of another type; nothing was done.
+        """
+        from openclaw_ray.runtime.calls import call
+
+        self._open()
+        return call(self, name, params, timeout)
+
+    def maintain(self, *, apply: bool = False) -> list[dict[str, Any]]:
+        """Upkeep of the ledger: runs that nothing can end any more are ended as lost, records past their time (7 days
+        after the end, 24 hours for lost runs) are dropped. Without ``apply`` it is only said what would be done.
+        """
+        from openclaw_ray.runtime.upkeep import maintain
+
+        self._open()
+        if isinstance(self._client, TurnClient):
+            raise ProtocolRefused("maintain", "maintenance is the operator's")
+        return maintain(self._query, apply=apply)
 
     # ------------------------------------------------------------------ closing
 

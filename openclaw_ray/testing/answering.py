@@ -180,7 +180,7 @@ class AnsweringPort:
         """See `TurnPort.append`."""
         self.rows.append(Row(self.spec.session_id, self.spec.number, len(self.rows), role, text, self.spec.created))
 
-    def look(self, what: str, limit: int = 100) -> Future[list[Any]]:
+    def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
         """There is no registry that could know: the test is told."""
         error = AssertionError(f"the turn looks at its {what}: there is nothing to see in run_turn; use LocalRuntime")
         self.unexpected = self.unexpected or error

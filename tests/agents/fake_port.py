@@ -39,6 +39,10 @@ def make_completion(run_id: str, result: Result[Any]) -> Completion:
     return Completion(f"announce:v1:{key}:{run_id}", result, key, "sid", run_id, "child", None, "done", "")
 
 
+def _names(kin: Any) -> tuple[str, str]:
+    return kin.facts.run_id, kin.facts.session_key
+
+
 class FakePort:
     """A port that logs what it is asked, and answers as the test says.
 
@@ -51,6 +55,7 @@ class FakePort:
         on_pause: called, each on a thread of its own, when the turn pauses the first, second, … time.
         views: what `look` finds, by name.
         stop_settles: stopped runs end at once, cancelled.
+        reports: what stops of runs report; those of others stay open.
     """
 
     def __init__(self) -> None:
@@ -67,6 +72,7 @@ class FakePort:
         self.progress_said: list[tuple[Any, ...]] = []
         self.usages: list[Usage] = []
         self.rows: list[Row] = []
+        self.reports: dict[str, StopReport] = {}
         self.views: dict[str, list[Any]] = {}
         self.summaries: list[str] = []
         self.pauses = self.resumes = 0
@@ -133,7 +139,11 @@ class FakePort:
         if self.stop_settles:
             for run_id in run_ids:
                 self.settle(run_id, status=ResultStatus.CANCELLED)
-        return [Future() for _ in run_ids]
+        futures: list[Future[StopReport]] = [Future() for _ in run_ids]
+        for run_id, future in zip(run_ids, futures, strict=True):
+            if (report := self.reports.get(run_id)) is not None:
+                future.set_result(report)
+        return futures
 
     def map_done(self, summary: str) -> None:
         self.summaries.append(summary)
@@ -153,11 +163,12 @@ class FakePort:
         self.asked.set()
         return future
 
-    def look(self, what: str, limit: int = 100) -> Future[list[Any]]:
+    def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
         future: Future[list[Any]] = Future()
-        self.log.append(f"look {what}")
+        self.log.append(f"look {what} {target}".rstrip())
         if not self.hold:
-            future.set_result(self.views[what][:limit])
+            view = self.views[what]
+            future.set_result([each for each in view if what != "kin" or target in _names(each)][:limit])
         self.asked.set()
         return future
 

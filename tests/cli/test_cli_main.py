@@ -44,6 +44,7 @@ from openclaw_ray.core.errors import (
         ["map", "--help"],
         ["run", "--help"],
         ["sessions", "list", "--help"],
+        ["tasks", "audit", "--help"],
     ],
 )
 def test_help_loads_neither_ray_nor_rich_nor_the_runtime(arguments: list[str]) -> None:

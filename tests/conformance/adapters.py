@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from openclaw_ray import config
-from openclaw_ray.core import admission, announce, keys, tokens
+from openclaw_ray.core import admission, announce, keys, targets, tokens
 from openclaw_ray.core.ids import RandomIds
+from openclaw_ray.core.subagent_rows import ChildFacts
 
 from .liveness_adapter import liveness_case
 from .spawn_adapter import spawn_case
@@ -134,6 +135,29 @@ def allow_agents(case: dict[str, Any]) -> Output:
     }
 
 
+def target_resolution(case: dict[str, Any]) -> Output:
+    """Which run a typed target means."""
+    children = [
+        ChildFacts(
+            row["runId"],
+            row["childSessionKey"],
+            "",
+            "running" if row.get("endedAt") is None else "succeeded",
+            row["task"],
+            row["createdAt"],
+            "pending",
+            row.get("label"),
+            row.get("taskName"),
+            pending=row.get("pendingDescendants", 0),
+            started_at=row.get("startedAt"),
+            ended_at=row.get("endedAt"),
+        )
+        for row in case["runs"]
+    ]
+    found = targets.resolve(case["target"], children, case["now"], case["recent_minutes"])
+    return {"error": found.error} if found.child is None else {"run_id": found.child.run_id}
+
+
 def configs(case: dict[str, Any]) -> Output:
     """A configuration, as text or object."""
     try:
@@ -158,6 +182,7 @@ ADAPTERS: dict[str, Callable[[dict[str, Any]], Output]] = {
     "liveness": liveness_case,
     "session_keys": session_keys,
     "spawn_params": spawn_case,
+    "target_resolution": target_resolution,
     "tokens": silence_tokens,
 }
 """Group -> adapter; groups without one are reported as not yet run."""

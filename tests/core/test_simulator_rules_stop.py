@@ -8,6 +8,7 @@ are refused (7.4) is the transcripts' (`tests/store`): the registry's own fence 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.state import State
 from openclaw_ray.core.protocol.turns import Turns
 from openclaw_ray.testing.simulator import (
+    Ask,
     Fault,
     FaultKind,
     Hang,
@@ -44,6 +46,9 @@ from openclaw_ray.testing.simulator.family import Family
 _short, _long, _hang = Plan(((Work(0.01),),)), Plan(((Work(0.3),),)), Plan(((Hang(),),))
 _one = (Spawn((1,)), Join())
 _stop = (Spawn((1,)), Work(0.5), Stop(0, wait=True))
+_asked = {1: Plan(((Spawn((2,)), Join()),)), 2: Plan(((Work(0.8),),))}
+_alone = Stop(wait=True, key="agent:worker:main", scope="run")
+_roomy = setup(pool_max=5, max_spawn_depth=2)
 _touch, _progress, _hello = State.touch, Ending.mark_progress, Crew.hello
 
 
@@ -59,6 +64,12 @@ def only_through_the_living(runs: Any, top: str) -> Any:
     while level:
         yield from level
         level = [c for r in level if r in runs and not runs[r].terminal for c in runs[r].children]
+
+
+def whatever_the_sign(runs: Any, run: Any) -> int:
+    """Bind what is below by every mark."""
+    own = abs(run.mark) if run.mark and run.route != "driver" else 0
+    return own or next((abs(a.mark) for a in lineage.ancestors(runs, run) if a.mark and a.route != "driver"), 0)
 
 
 def count_without_rows(self: Ending, mark: Mark, run: Any) -> None:
@@ -107,6 +118,12 @@ RULES = [
             {1: Plan(((Spawn((2,)), Work(0.1), Hang()),)), 2: _hang},
             (Spawn((1,), timeout=0.2), Work(1.0), Stop(0, wait=True)),
         ),
+    ),
+    Rule(
+        "6.1 a stop of a run alone binds nothing below it",
+        ((lineage, "bound_by_mark", whatever_the_sign),),
+        directed(_asked, (Ask("worker", 1, 0.4), _alone, Work(1.0)), on=_roomy),
+        ("a stop wins over what a turn did", "only a stop cancels", "a stop's counts add up"),
     ),
     Rule(
         "6.4 a stop that overtakes its start holds",
@@ -221,3 +238,14 @@ def test_a_stop_goes_from_the_registry_too() -> None:
     assert run_schedule(schedule).forced == 0
     with taken_out((stopping, "Stop", lambda actor, *rest: ReportAsk(actor))):
         assert run_schedule(schedule).forced == 1
+
+
+@pytest.mark.parametrize("kind", [FaultKind.REGISTRY, FaultKind.HUB, FaultKind.SESSION])
+def test_a_stop_of_less_holds_whatever_fails(kind: FaultKind) -> None:
+    """6.1: of a run alone and of a session without its line, while registry, hub or a session process dies."""
+    for scope in ("run", "session"):
+        stop = replace(_alone, scope=scope)
+        asks = (Ask("worker", 1, 0.4), Ask("worker", 2, 0.0), stop, Work(1.0), stop)
+        for at in (0.3, 0.5, 0.6, 0.7):
+            for schedule in directed(_asked, asks, on=_roomy, faults=[Fault(kind, at=at)])():
+                run_schedule(schedule)

@@ -99,6 +99,8 @@ def test_active_children_come_before_those_that_ended_lately_newest_start_first(
     assert [row["runId"] for row in listed["recent"]] == ["r2"]
     assert [row["index"] for row in (*listed["active"], *listed["recent"])] == [1, 2, 3, 4]
     assert listed["total"] == 4
+    words = [(row["taskId"], row["status"]) for row in listed["tasks"]]
+    assert words == [("r4", "running"), ("r1", "running"), ("r5", "succeeded"), ("r2", "succeeded")]
     assert [row["runId"] for row in list_children([old], NOW, 60)["recent"]] == ["r3"]
 
 

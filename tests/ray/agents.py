@@ -467,6 +467,47 @@ async def async_toolbox(turn: oc.Turn) -> Any:
 
 
 @oc.agent
+def asked_tree(turn: oc.SyncTurn) -> str:
+    """Takes messages: waits with a child, unless it is asked for something short."""
+    if turn.text == "short":
+        return "short"
+    enter(turn.text, turn.run_id)
+    turn.spawn("wait", agent_id="hold", input=turn.text)
+    turn.join()
+    return "through"
+
+
+@oc.agent
+def arming(turn: oc.SyncTurn) -> dict[str, Any]:
+    """Two children: one that waits with a child, one that tries to end it and others; then ends the first itself."""
+    place, stranger = turn.input
+    sibling = turn.spawn("wait", agent_id="asked_tree_child", label="sibling", input=place)
+    wait_for_files(turn, place, "in-*", 2)  # the stranger, and the sibling's child
+    own = (turn.session.key, sibling.session_key, sibling.run_id, stranger)
+    armed = turn.spawn("try", agent_id="armed", input=own)
+    [done] = turn.join([armed])
+    said = [turn.call("subagents", action="kill", target="sibling") for _ in range(2)]
+    words = [(each.status, each["labels"], each["cascadeKilled"]) for each in said]
+    return {**done.result.raise_for_status().value, "killed": words[0], "again": words[1]}
+
+
+@oc.agent
+def asked_tree_child(turn: oc.SyncTurn) -> None:
+    """Waits with a child."""
+    turn.spawn("wait", agent_id="hold", input=turn.input)
+    pass_gate(turn, turn.input)
+
+
+@oc.agent
+def armed(turn: oc.SyncTurn) -> dict[str, Any]:
+    """Tries to end what is not below it."""
+    own = [*turn.input, turn.session.key]
+    refused = [turn.call("subagents", action="kill", target=each).status for each in own]
+    answers = [turn.call("subagents", action="kill", target=each).to_json() for each in ("all", "last", "1")]
+    return {"refused": refused, "nobody": [(each["status"], each.get("killed")) for each in answers]}
+
+
+@oc.agent
 def no_join(turn: oc.SyncTurn) -> str:
     """Two children, and no wait for them."""
     write_line(turn.input, "calls", turn.kind)

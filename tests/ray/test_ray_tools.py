@@ -46,7 +46,7 @@ def test_an_agent_spawns_looks_and_yields_by_its_tools(rt: oc.Runtime, gate: Gat
     assert (active["status"], active["execution"]["state"]) == ("running", "running")
     assert (listed["total"], listed["recent"], listed["callerSessionKey"]) == (1, [], receipt.session_key)
     assert cancel["status"] == "error"
-    assert "what works: list" in cancel["error"]
+    assert "no child of this session is meant by 'x'" in cancel["error"]
     assert agents["allowAny"] is True
     assert agents["agents"][0]["id"] == agents["requester"] == "toolbox"
     assert {"echo", "hold_at"} <= {agent["id"] for agent in agents["agents"]}

@@ -13,10 +13,32 @@ from openclaw_ray.core.results import Receipt
 from openclaw_ray.core.tool_params import Parameter, read_params, schema
 from openclaw_ray.core.tool_results import ToolResult
 
-__all__ = ["Caller", "Steps", "Tool"]
+__all__ = ["Caller", "Steps", "Tool", "Within"]
 
-Steps: TypeAlias = Generator[Future[Any], Any, ToolResult]
-"""What a tool does: each future that it yields is waited for, and sent back as its result."""
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A wait for several futures that lasts at most so many ``seconds``; who yields it looks at them by itself.
+
+    Attributes:
+        first: one of them will do.
+        frees_slot: the turn's slot is given back meanwhile.
+    """
+
+    futures: tuple[Future[Any], ...]
+    seconds: float
+    first: bool = False
+    frees_slot: bool = False
+
+    @property
+    def over(self) -> bool:
+        """What was waited for has come."""
+        done = [future.done() for future in self.futures]
+        return any(done) if self.first and done else all(done)
+
+
+Steps: TypeAlias = Generator[Future[Any] | Within, Any, ToolResult]
+"""What a tool does: each future that it yields is waited for, and sent back as its result; of a `Within`, `None`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,9 +91,9 @@ class Activation:
     def stop(self, activation: str, reason: str, mark: int) -> bool:
         """A stop or timeout of an activation; True if its turn runs here now and is to be cancelled (2).
 
-        A stop without a mark's number is not one (PROTOCOL.md 6.2).
+        A stop without a mark's number is not one (PROTOCOL.md 6.2); a negative one is of this run alone.
         """
-        if reason == "stopped" and mark <= 0:
+        if reason == "stopped" and mark == 0:
             return False
         if self.runs(activation):
             if self.stopping is None:

@@ -99,7 +99,7 @@ class Ending(Delivery):
         return Outcome(state, error=ErrorInfo(cause.value, word, cause=cause.value))
 
     def _mark_reason(self, run: Run) -> str:
-        mark = self.s.marks.get(lineage.bound_by_mark(self.s.runs, run))
+        mark = self.s.marks.get(abs(lineage.bound_by_mark(self.s.runs, run)))
         return mark.reason if mark is not None else ""
 
     def _unclean(self, run: Run, reasons: tuple[str, ...]) -> None:

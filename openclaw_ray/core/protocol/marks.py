@@ -27,8 +27,12 @@ class Marks(Keeping):
         """One run under a mark has ended; the stop is complete with the last (PROTOCOL.md 6.7)."""
         s = self.s
         mark.open.discard(run.id)
+        if run.route == "ask" and not run.mark:
+            run.mark = -mark.seq if mark.alone else mark.seq
         word = "forced" if run.forced else "stopped"
-        if run.state is not RunState.CANCELLED:
+        if run.state is RunState.LOST:
+            word = "failed"  # nobody can say that it has ended
+        elif run.state is not RunState.CANCELLED:
             word = "finished"
         mark.rows = (*mark.rows, (run.session, run.id, word))
         s.touch(mark)

@@ -111,7 +111,8 @@ class Run(Record):
     wait: int = -1
     """The number of the wait that its turn has asked to end, -1 for none yet."""
     mark: int = 0
-    """Number of the stop mark on this run, 0 for none (PROTOCOL.md 6.1)."""
+    """Number of the stop mark on this run, 0 for none (PROTOCOL.md 6.1); negative if it binds this run alone. An ended
+    message's run: the mark that it ended under."""
     mark_reason: str = "stopped"
     forced: bool = False
     expired: bool = False
@@ -268,8 +269,13 @@ class Mark(Record):
     finished: int = 0
     runs: tuple[str, ...] = ()
     rows: tuple[tuple[str, str, str], ...] = ()
-    """(session key, run id, outcome word) of the runs that have ended since."""
+    """(session key, run id, outcome word) of the runs that have ended since, and of those that had before and were
+    still in memory; ``finished`` counts the others that had."""
     done: bool = False
+    alone: bool = False
+    """It binds the runs that carry it and nothing below them."""
+    kept: bool = False
+    """Somebody who did not ask for the stop may ask for its report: it stays in the journal."""
     # memory alone
     open: set[str] = _live(factory=set)
 

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -63,6 +63,7 @@ from openclaw_ray.core.protocol.resuming import Resuming
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.stopping import Stopping
 from openclaw_ray.core.protocol.turns import Turns
+from openclaw_ray.core.protocol.upkeep import Done, Upkeep
 from openclaw_ray.core.results import Receipt
 
 __all__ = ["Registry"]
@@ -95,6 +96,7 @@ class Registry:
         self.archiving = Archiving(self.s, self.cleanup.silence)
         self.resuming = Resuming(self.s, self.ending)
         self.maps = Maps(self.s, self.birth)
+        self.upkeep = Upkeep(self.s, self.ending)
         self._idle_look = 0.0
         journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])
         restore(self.s, self.down)
@@ -319,6 +321,17 @@ class Registry:
         cleared: list[str] = []
         effects = self._entry(lambda: cleared.extend(self.resuming.clear_tombstones(key)))
         return tuple(cleared), effects
+
+    def maintain(self, runs: Sequence[str], *, apply: bool) -> tuple[list[Done], tuple[Effect, ...]]:
+        """Drop the records of ``runs`` whose time is over; without any, end what nothing else can, see `Upkeep`."""
+        if not apply:
+            return self.upkeep.drop(runs, apply=False) if runs else self.upkeep.reconcile(apply=False), ()
+        done: list[Done] = []
+
+        def work() -> None:
+            done.extend(self.upkeep.drop(runs, apply=True) if runs else self.upkeep.reconcile(apply=True))
+
+        return done, self._entry(work)
 
     def hub_again(self, clients: Iterable[str] | None = None) -> tuple[Effect, ...]:
         """The hub is a new one: everything unconfirmed goes again (PROTOCOL.md 7.4)."""

@@ -156,8 +156,14 @@ class State:
             self.sessions.pop(record.key, None)
 
     def forget_mark(self, seq: int) -> None:
-        """A stop's report was got, or nobody is left to get it."""
-        if self.marks.pop(seq, None) is not None:
+        """A stop's report was got, or nobody is left to get it. One that others may ask for stays in the journal."""
+        mark = self.marks.pop(seq, None)
+        if mark is None:
+            return
+        if mark.kept:
+            self.touch(mark)
+            self._retired.add(("marks", seq))
+        else:
             self.drop("marks", seq)
 
     def forget_client(self, client: str) -> None:

@@ -220,13 +220,16 @@ class MapDone:
 class StopAsk:
     """Stop the subtree of a session, or of one run, under an id of the caller's.
 
-    ``by`` is the session on whose behalf it is asked (its key), empty for the operator.
+    ``by`` is the session on whose behalf it is asked (its key), empty for the operator. ``scope``: ``tree`` (the
+    session with all that waits for it, and everything below), ``session`` (messages that are in line behind its present
+    run stay), ``run`` (its present run alone; what that has spawned goes on).
     """
 
     stop: str
     key: str
     run: str = ""
     by: str = ""
+    scope: str = "tree"
 
 
 Event: TypeAlias = (

@@ -40,7 +40,10 @@ from openclaw_ray.core.protocol.messages import (
     Stop,
 )
 from openclaw_ray.core.protocol.registry import Registry
+from openclaw_ray.core.protocol.reports import report_of
 from openclaw_ray.core.protocol.state import AgentEntry
+from openclaw_ray.core.protocol.upkeep import Done
+from openclaw_ray.core.results import StopReport
 from openclaw_ray.testing.local.session import LocalHandle, LocalSession
 
 if TYPE_CHECKING:
@@ -228,6 +231,19 @@ class LocalRegistry:
         """
         with self.lock:
             return self.core.ended(run_id)
+
+    def maintain(self, runs: list[str], apply: bool) -> list[Done]:
+        """Upkeep of the ledger."""
+        return self._change(lambda core: core.maintain(runs, apply=apply))
+
+    def stop_report(self, run_id: str) -> tuple[StopReport | None, bool]:
+        """The report of the stop that ended a run.
+
+        Raises:
+            KeyError: there is no such run.
+        """
+        with self.lock:
+            return report_of(self.core.s, self.core.ending, run_id)
 
     def delete(self, key: str, session_id: str, revision: int) -> str:
         """Delete a session that was seen so; gives a word of `CleanupWord`."""

@@ -60,11 +60,12 @@ class LocalTurn(SessionTurn):
         future.set_result(rows[max(0, len(rows) - offset - limit) : max(0, len(rows) - offset)])
         return future
 
-    def look(self, what: str, limit: int = 100) -> Future[list[Any]]:
-        """What the registry knows of this session: its ``children``, or the ``agents`` that it may name."""
+    def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
+        """What the registry knows of this session: ``children``, ``agents`` that it may name, or ``kin``."""
+        filters = {"requester": self.spec.session_key, "target": target}
         future: Future[list[Any]] = Future()
         try:
-            future.set_result(self.local.registry.view(what, {"requester": self.spec.session_key}, limit, 0))
+            future.set_result(self.local.registry.view(what, filters, limit, 0))
         except Exception as error:  # noqa: BLE001 - it is for whoever waits for the answer
             future.set_exception(error)
         return future

@@ -163,8 +163,8 @@ class ClientScript(Script):
                 need = min(len(children), 1) if until == "first" else len(children)
                 yield from self._wait(lambda: sum(c.end is not None for c in children) >= need)
                 self.family.hand([c for c in children if c.end is not None])
-            case Stop(child, wait, key):
-                yield from self._stop(child, wait, key)
+            case Stop(child, wait, key, scope):
+                yield from self._stop(child, wait, key, scope)
             case Reset(agent):
                 yield from ResetTry(self.process, f"agent:{agent}:main").run()
             case Ask(agent, plan, patience):
@@ -191,11 +191,11 @@ class ClientScript(Script):
             else:
                 yield from self._wait(wait)
 
-    def _stop(self, child: int, wait: bool, key: str) -> Steps:
+    def _stop(self, child: int, wait: bool, key: str, scope: str) -> Steps:
         if child >= len(self.spawned):
             return
         if key:
-            stop = self.family.stop(key=key)
+            stop = self.family.stop(key=key, scope=scope)
         elif child < 0:
             stop = self.family.stop(key=self.process.root)
         else:

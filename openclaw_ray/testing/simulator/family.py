@@ -210,13 +210,13 @@ class Family:
 
     # ------------------------------------------------------------------ stop
 
-    def stop(self, *, run: str = "", key: str = "", by: str = "") -> str:
+    def stop(self, *, run: str = "", key: str = "", by: str = "", scope: str = "tree") -> str:
         """Ask for a stop; gives its id."""
         stop = self.host.world.mint("stop")
         if key == self.key:
             self.drop_unsent()
         self.stops[stop] = _StopAsked(self._order, run, key)
-        self.host.post(StopAsk(stop, key, run, by))
+        self.host.post(StopAsk(stop, key, run, by, scope))
         return stop
 
     def drop_unsent(self) -> None:
@@ -260,7 +260,7 @@ class Family:
         from openclaw_ray.testing.simulator.session import SessionProcess
 
         bound = child.bound
-        if bound is not None and child.end is None and bound.born < mark:
+        if bound is not None and child.end is None and bound.born < abs(mark):
             self.host.cluster.network.tell(
                 self.host,
                 bound.actor,

@@ -47,13 +47,14 @@ class RunView:
     Attributes:
         ended_at: the commit that ended it.
         granted: wall-clock seconds of its first grant, which the start's own word comes after.
-        marks: the stop marks that were put on it.
+        marks: the stop marks that were put on it. ``alone``: those that bind nothing below it.
     """
 
     values: tuple[Any, ...]
     ended_at: int | None = None
     granted: float = 0.0
     marks: set[int] = field(default_factory=set)
+    alone: set[int] = field(default_factory=set)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[_RUN[name]]
@@ -143,8 +144,8 @@ class History:
         view.values = values
         if not view.granted and values[_RUN["started"]] is not None:
             view.granted = values[_RUN["started"]]
-        if values[_RUN["mark"]]:
-            view.marks.add(values[_RUN["mark"]])
+        if mark := values[_RUN["mark"]]:
+            (view.marks if mark > 0 else view.alone).add(abs(mark))
         if view.ended_at is not None:
             if state is not old[_RUN["state"]]:
                 self.broken("one terminal state", f"{run_id} went from {old[_RUN['state']]} to {state}")
@@ -206,7 +207,7 @@ class History:
 
     def marks_on(self, run_id: str) -> set[int]:
         """Marks that bind a run."""
-        binding: set[int] = set()
+        binding = set(self.runs[run_id].alone)
         below = 0
         for _, view in self.above(run_id):
             if view["route"] == "driver":
@@ -218,6 +219,8 @@ class History:
 
     def under(self, mark: int) -> list[str]:
         """All runs that a mark binds, drivers' roots left out."""
+        if alone := [run_id for run_id, view in self.runs.items() if mark in view.alone]:
+            return alone
         tops = [run_id for run_id, view in self.runs.items() if mark in view.marks]
         own = self.marks[mark]
         if not tops and any(m.commit == own.commit and m.key == own.key and m is not own for m in self.marks.values()):

@@ -79,12 +79,13 @@ class Yield:
 class Stop:
     """Stop a child: the ``child``-th one spawned, -1 for all that is below, or a client's: the session ``key``.
 
-    ``wait``: until the report is there.
+    ``wait``: until the report is there. ``scope``: how much of that session, as in `StopAsk`.
     """
 
     child: int = -1
     wait: bool = False
     key: str = ""
+    scope: str = "tree"
 
 
 @dataclass(frozen=True, slots=True)

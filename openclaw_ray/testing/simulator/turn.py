@@ -246,7 +246,7 @@ class ScriptedTurn(Script):
             return
         self.cancelled = reason
         self.family.drop_unsent()
-        if reason == "stopped":
+        if reason == "stopped" and mark > 0:
             self.family.cascade(mark)
         if not self.plan.deaf:
             self.process.after(_EVERY_CANCEL * self.process.world.random.random(), self._ended_by_cancel)

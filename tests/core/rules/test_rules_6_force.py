@@ -143,7 +143,7 @@ def test_the_report_counts_stopped_forced_and_finished_from_the_journal_alone() 
     assert found is not None
     assert (found.stopped, found.forced, found.finished, found.failed) == (3, 1, 1, 0)
     rows = {row.run_id: row.outcome for row in found.rows}
-    assert rows == {"heeds": "stopped", "top": "stopped", "deaf": "forced"}
+    assert rows == {"ends": "finished", "heeds": "stopped", "top": "stopped", "deaf": "forced"}
 
 
 def test_the_registry_writes_cancelled_whatever_the_process_says() -> None:

@@ -1,0 +1,82 @@
+"""Upkeep of the ledger: records that are old enough to go, and runs that nothing can end any more (SPEC.md H2, H4).
+
+1. Each record is looked at anew in the step that drops it: only what has left memory, is ended, and past its time goes.
+   What a named map still needs stays.
+2. A run that is said to be in a turn of a process that the registry does not know is ended as ``lost``: there is no
+   death notice to come for it.
+3. Without ``apply`` it is only said what would be done. Done again, it finds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openclaw_ray.core.ledger import LOST_KEPT, TASK_KEPT
+from openclaw_ray.core.lifecycle import Cause, RunState
+from openclaw_ray.core.protocol.ending import Ending
+from openclaw_ray.core.protocol.messages import Outcome
+from openclaw_ray.core.protocol.records import Run
+from openclaw_ray.core.protocol.state import State
+from openclaw_ray.core.results import ErrorInfo
+
+__all__ = ["Done", "Upkeep"]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One thing that was done, or would be: ``drop`` a record, or ``end`` a run."""
+
+    action: str
+    run: str
+    session: str
+    why: str
+
+
+class Upkeep:
+    """Maintenance."""
+
+    def __init__(self, state: State, ending: Ending) -> None:
+        self.s = state
+        self.ending = ending
+
+    def reconcile(self, *, apply: bool) -> list[Done]:
+        """End what nothing else can end (2)."""
+        done = []
+        for run in list(self.s.runs.values()):
+            why = "" if run.terminal or run.route == "driver" else self._unfounded(run)
+            if why:
+                done.append(Done("end", run.id, run.session, why))
+                if apply:
+                    self._end(run, why)
+        return done
+
+    def drop(self, run_ids: Sequence[str], *, apply: bool) -> list[Done]:
+        """Drop the records of these runs if their time is over (1)."""
+        done = []
+        for run_id in run_ids:
+            run = None if run_id in self.s.runs else self.s.journaled_run(run_id)
+            if run is None or not self._over(run):
+                continue
+            done.append(Done("drop", run.id, run.session, f"{run.state.value}, past its retention"))
+            if apply:
+                self.s.drop("runs", run.id)
+                if run.mark and abs(run.mark) not in self.s.marks:
+                    self.s.drop("marks", abs(run.mark))
+        return done
+
+    def _over(self, run: Run) -> bool:
+        if not run.terminal or run.ended is None or run.item is not None:
+            return False
+        kept = LOST_KEPT if run.state is RunState.LOST else TASK_KEPT
+        return run.ended + kept <= self.s.clock.wall()
+
+    def _unfounded(self, run: Run) -> str:
+        if run.actor and run.actor not in self.s.actors:
+            return f"its process {run.actor} is not known"
+        return ""
+
+    def _end(self, run: Run, why: str) -> None:
+        run.outcome = Outcome(RunState.LOST, error=ErrorInfo("Lost", why, cause=Cause.PROCESS_DIED.value))
+        self.ending.leave_actor(run, None, keep=False)
+        self.ending.finish(run, RunState.LOST)
