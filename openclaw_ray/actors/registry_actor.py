@@ -299,6 +299,24 @@ class RegistryActor:
         self.enter(lambda core: core.give_back(actor_id, why))
 
     @ray.method(concurrency_group="query")
+    def redeliver(self, run_id: str) -> bool:
+        """See `Registry.redeliver`.
+
+        Raises:
+            JournalFault: nothing was changed.
+        """
+        return self._change(lambda core: core.redeliver(run_id))
+
+    @ray.method(concurrency_group="query")
+    def dismiss(self, run_id: str) -> bool:
+        """See `Registry.dismiss`.
+
+        Raises:
+            JournalFault: nothing was changed.
+        """
+        return self._change(lambda core: core.dismiss(run_id))
+
+    @ray.method(concurrency_group="query")
     def recover(self) -> dict[str, int]:
         """Decide what an older boot left un-ended, see `Registry.recover`; asked again, what is left of it.
 

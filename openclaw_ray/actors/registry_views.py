@@ -142,6 +142,8 @@ def run_row(run: Run) -> dict[str, Any]:
             "turns": run.turns,
             "actor": run.ran_on or None,
             "delivery_status": run.delivery.value,
+            "delivery_attempts": run.failed_attempts or None,
+            "delivery_error": run.last_error,
             "error": None if error is None else error.to_json(),
             "text": None if outcome is None or outcome.text is None else outcome.text[:200],
             "progress": None if run.progress is None else run.progress[0],

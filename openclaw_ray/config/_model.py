@@ -63,7 +63,9 @@ class SubagentDefaults(AgentSubagents):
         default=8, description="children of one session that run at once; more are queued"
     )
     run_timeout_seconds: Annotated[int, Whole(0)] = Field(default=0, description="default timeout of a run; 0 is none")
-    announce_timeout_ms: Annotated[int, Whole(1)] = Field(default=120_000, description="milliseconds for one hand-off")
+    announce_timeout_ms: Annotated[int, Whole(1)] = Field(
+        default=120_000, description="milliseconds until an unconfirmed hand-off is repeated; 5 s at most"
+    )
     archive_after_minutes: Annotated[int, Whole(0)] = Field(
         default=60, description="delay after which an ended child is archived; 0 is never"
     )

@@ -38,7 +38,6 @@ class Notice:
 NOT_YET: Final = (
     "agents.defaults.model",
     "agents.defaults.sandbox",
-    "agents.defaults.subagents.announceTimeoutMs",
     "agents.defaults.subagents.delegationMode",
     "agents.defaults.subagents.model",
     "agents.defaults.subagents.thinking",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from openclaw_ray.agents._asking import MISSING, accepted
 from openclaw_ray.core.errors import AskTimeout, JoinTimeout, PickleRefused, RuntimeClosed
 from openclaw_ray.core.events import Event
+from openclaw_ray.core.lifecycle import DeliveryState
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Receipt, Result, StopReport
 from openclaw_ray.runtime.async_map import AsyncMap, Steps, feed_of
@@ -317,6 +318,14 @@ class AsyncRuntime:
     ) -> dict[str, Any]:
         """One of OpenClaw's RPC calls by its name; see `Runtime.call`."""
         return await self._in_thread(lambda: self._sync.call(name, params, timeout=timeout))
+
+    async def redeliver(self, run_id: str) -> DeliveryState:
+        """Deliver a completion again that was given up; see `Runtime.redeliver`."""
+        return await self._in_thread(lambda: self._sync.redeliver(run_id))
+
+    async def dismiss(self, run_id: str) -> DeliveryState:
+        """Give a delivery up; see `Runtime.dismiss`."""
+        return await self._in_thread(lambda: self._sync.dismiss(run_id))
 
     async def maintain(self, *, apply: bool = False) -> list[dict[str, Any]]:
         """Upkeep of the ledger; see `Runtime.maintain`."""

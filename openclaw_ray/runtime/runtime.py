@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from openclaw_ray.agents._asking import MISSING, accepted
 from openclaw_ray.core.errors import AskTimeout, JoinTimeout, PickleRefused, ProtocolRefused
 from openclaw_ray.core.keys import normalise_key
+from openclaw_ray.core.lifecycle import DeliveryState
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Receipt, Result, StopReport
 from openclaw_ray.runtime import opening
@@ -423,6 +424,39 @@ class Runtime(Requests):
 
         self._open()
         return call(self, name, params, timeout)
+
+    def redeliver(self, run_id: str) -> DeliveryState:
+        """Begin the attempts to deliver a run's completion anew, if they were given up (``suspended``).
+
+        Returns:
+            where the delivery stands after that; one that is under way or over is as it was.
+
+        Raises:
+            KeyError: there is no such run.
+        """
+        return self._delivery("redeliver", run_id)
+
+    def dismiss(self, run_id: str) -> DeliveryState:
+        """Give up the delivery of a run's completion that is pending or suspended: nobody is told any more.
+
+        Returns:
+            where the delivery stands after that: ``discarded``, or as it was if it was over.
+
+        Raises:
+            KeyError: there is no such run.
+        """
+        return self._delivery("dismiss", run_id)
+
+    def _delivery(self, change: str, run_id: str) -> DeliveryState:
+        self._open()
+        if isinstance(self._client, TurnClient):
+            raise ProtocolRefused(change, "deliveries are the operator's to change")
+        if self.run(run_id) is None:
+            raise KeyError(run_id)
+        self._query(change, run_id)
+        row = self.run(run_id)
+        assert row is not None
+        return DeliveryState(row["deliveryStatus"])
 
     def maintain(self, *, apply: bool = False) -> list[dict[str, Any]]:
         """Upkeep of the ledger: runs that nothing can end any more are ended as lost, records past their time (7 days

@@ -187,10 +187,9 @@ class Birth(Admitting):
         """What the turn starts with, the same for each repeat of the same activation."""
         s = self.s
         completions = []
-        for child_id in run.given:
-            child = s.runs.get(child_id)
-            if child is not None:
-                completions.append(self.completed(child, run.activation))
+        given = [s.runs[child_id] for child_id in run.given if child_id in s.runs]
+        for child in sorted(given, key=lambda c: (c.created, c.ended or 0.0, c.session)):
+            completions.append(self.completed(child, run.activation))
         entry = s.agents[run.agent]
         first, resumed = run.turns == 1, run.kind == RunKind.RESUME
         return Spec(
@@ -213,7 +212,7 @@ class Birth(Admitting):
             run.route,
             run.created,
             run.input if first or resumed else None,
-            tuple(sorted(completions, key=lambda c: (c.completion.created_at, c.run))),
+            tuple(completions),
             session.state_json,
             run.index,
             run.task,

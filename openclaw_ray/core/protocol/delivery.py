@@ -7,22 +7,33 @@
 2. `Got` ends the retries. If the child's process dies before, the registry says it over the downlink at once, else
    after 5, 10 and 20 s.
 3. `Consumed` writes ``delivered`` and the transcript row in one transaction, idempotent by announce key.
+4. A receiver that died may have died of what it was told: that is an attempt that failed. Its session is activated
+   again (see `reviving`), after 5, 10 and 20 s. After the fourth the delivery is ``suspended``: kept, shown, carried by
+   no start, until it is asked for again or dismissed. A live receiver that does not answer is unknown, never failed.
+5. A child whose whole answer is ``ANNOUNCE_SKIP`` is not announced; one that says ``NO_REPLY`` where a completion is
+   required delivered nothing (SPEC.md F3, A6 #10).
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 
 from openclaw_ray.core import lineage
+from openclaw_ray.core.announce import LADDER
 from openclaw_ray.core.lifecycle import Cause, DeliveryState, RunState
+from openclaw_ray.core.limits import Compat
 from openclaw_ray.core.protocol.archiving import strand
 from openclaw_ray.core.protocol.completion import completion_of
 from openclaw_ray.core.protocol.marks import Marks
 from openclaw_ray.core.protocol.messages import DeliverTo
 from openclaw_ray.core.protocol.records import Actor, Run, Session
+from openclaw_ray.core.protocol.reviving import revive, takes_further_turns
+from openclaw_ray.core.tokens import Token, TokenContext, silence
 
 __all__ = ["REDELIVER", "Delivery"]
 
+_DIED = (Cause.PROCESS_DIED, Cause.INTERRUPTED)
 REDELIVER = (5.0, 10.0, 20.0)
 """Seconds before each repeat of an announce that a live receiver has not confirmed (PROTOCOL.md 4.5)."""
 
@@ -39,7 +50,7 @@ class Delivery(Marks):
     def route(self, run: Run, caller: Actor | None = None) -> DeliverTo | None:
         """Decide who hears of a terminal run, and how (2)."""
         s = self.s
-        if run.route == "driver" or not run.deliver_to:
+        if run.route == "driver" or not run.deliver_to or run.delivery is DeliveryState.SUSPENDED:
             return None
         target = s.sessions.get(run.deliver_to)
         if target is None:
@@ -54,13 +65,13 @@ class Delivery(Marks):
             self.down.tell(client.id, self.birth.completed(run, client.id))
             return None
         owner, parent = s.runs.get(target.run), self._run_above(run, target)
-        if parent is not None and parent.terminal and (owner is None or target.depth > 0):
+        if parent is not None and parent.terminal and owner is None:
             self._parent_ended(run, parent, target)
             return None
         target.pending[run.id] = None
         if owner is None:
             self.park_value(run)
-            return None  # a session that died: its completions stay pending for it
+            return None  # a top-level session: for whichever turn comes next
         if owner.in_turn:  # (a)
             if caller is not None:
                 return self._by_child(run, owner, caller)
@@ -85,8 +96,10 @@ class Delivery(Marks):
         elif parent.state is RunState.SUCCEEDED:
             self.drop_value(run)
             self.mark_delivered(run)
-        elif cause in (Cause.PROCESS_DIED, Cause.INTERRUPTED) or target.depth == 0:
-            target.pending[run.id] = None  # the session may be activated again: it is not gone for good
+        elif cause in _DIED and parent.route != "map" and takes_further_turns(self.s, target):
+            self._to_the_dead(run, parent, target)
+        elif target.depth == 0 or (cause in _DIED and parent.route == "map"):
+            target.pending[run.id] = None  # the next message's turn hears of it, if there is one
             strand(self.s, target)
             self.park_value(run)
         else:  # (d)
@@ -96,10 +109,83 @@ class Delivery(Marks):
             self.s.touch(run)
             self.route(run)
 
+    def _to_the_dead(self, run: Run, parent: Run, target: Session) -> None:
+        """The session's process died: it is activated again, at once or after a while (4)."""
+        s = self.s
+        wait = LADDER.wait_after(run.failed_attempts) if run.failed_attempts else 0.0
+        if wait is None:
+            self._give_up(run)
+            return
+        target.pending[run.id] = None
+        run.called_by = ""
+        self.park_value(run)
+        if wait:
+            strand(s, target)
+            run.redeliver_at = s.clock.mono() + wait
+            s.at(run.redeliver_at, run)
+        else:
+            revive(s, target, parent)
+
+    def died_with(self, run: Run) -> None:
+        """A turn died with its process: what its start carried, and what it was told, was tried in vain (4)."""
+        s = self.s
+        for child_id in s.sessions[run.session].pending:
+            child = s.runs.get(child_id)
+            if child is not None and child.terminal and (child_id in run.given or child.attempts):
+                child.failed_attempts += 1
+                child.attempts = 0
+                child.last_error = f"the process of {run.session} died with it"
+                s.touch(child)
+
+    def _give_up(self, run: Run) -> None:
+        """Every attempt has failed (4)."""
+        s = self.s
+        if run.delivery is not DeliveryState.PENDING:
+            self._discard(run)
+            return
+        target = s.sessions.get(run.deliver_to)
+        if target is not None:
+            target.pending.pop(run.id, None)
+        run.delivery, run.redeliver_at = DeliveryState.SUSPENDED, None
+        s.touch(run)
+        text = f"its announce is suspended after {run.failed_attempts} attempts: {run.last_error}"
+        s.event("warning", run, text=text)
+
+    def redeliver(self, run: Run) -> bool:
+        """Begin the attempts of a suspended delivery anew; False if it is none."""
+        if run.delivery is not DeliveryState.SUSPENDED:
+            return False
+        run.delivery = DeliveryState.PENDING
+        run.failed_attempts = run.attempts = 0
+        self.s.touch(run)
+        self.route(run)
+        return True
+
+    def dismiss(self, run: Run) -> bool:
+        """Give a delivery up that is pending or suspended; False if it is neither."""
+        if not run.deliver_to or run.delivery not in (DeliveryState.PENDING, DeliveryState.SUSPENDED):
+            return False
+        run.delivery = DeliveryState.DISCARDED
+        run.redeliver_at = None
+        self._discard(run)
+        return True
+
+    def silenced(self, run: Run) -> None:
+        """A spawned run has ended well: what it says may be that it has nothing to say (5)."""
+        outcome = run.outcome
+        if outcome is None or run.route != "spawn" or run.state is not RunState.SUCCEEDED or not run.expects:
+            return
+        token = silence(outcome.text, TokenContext.ANNOUNCE).token
+        if token is None:
+            return
+        run.outcome = replace(outcome, text=None, missing=True)
+        if token is Token.ANNOUNCE_SKIP or self.s.limits.compat is Compat.V2026_7:
+            run.delivery = DeliveryState.NOT_REQUIRED
+
     def _by_child(self, run: Run, owner: Run, caller: Actor) -> DeliverTo:
         """(a): the child calls its parent's actor itself; the registry repeats only if that is not confirmed (3)."""
         s = self.s
-        run.redeliver_at = s.clock.mono() + REDELIVER[0]
+        run.redeliver_at = s.clock.mono() + min(REDELIVER[0], s.limits.announce_timeout_ms / 1000)
         s.at(run.redeliver_at, run)
         run.attempts = 1
         run.called_by = caller.id
@@ -120,7 +206,12 @@ class Delivery(Marks):
         target = s.sessions.get(run.deliver_to)
         receiver = self.birth.receiver_of(run.deliver_to)
         run.redeliver_at = None
-        if target is None or run.id not in target.pending or not receiver:
+        if target is None or run.id not in target.pending:
+            return
+        if not receiver:
+            parent = self._run_above(run, target)
+            if not target.run and parent is not None and takes_further_turns(s, target):
+                revive(s, target, parent)
             return
         run.attempts += 1
         if run.attempts <= len(REDELIVER):
@@ -174,8 +265,8 @@ class Delivery(Marks):
         self.retire_if_done(run)
 
     def is_silent(self, run: Run) -> bool:
-        """A stopped run does not announce (DESIGN.md 8)."""
-        return run.state is RunState.CANCELLED
+        """A stopped run does not announce (DESIGN.md 8), nor one of whom no completion is expected, or that says so."""
+        return run.state is RunState.CANCELLED or (run.route == "spawn" and run.delivery is DeliveryState.NOT_REQUIRED)
 
     def _discard(self, run: Run) -> None:
         """Nobody is left to tell, or nobody is to be told: a killed run does not announce."""

@@ -134,7 +134,7 @@ class Ending(Delivery):
         """True if there is something to tell the session's program; stopped children alone are silent."""
         for child_id in session.pending:
             child = self.s.runs.get(child_id)
-            if child is not None and (all_ends or child.state is not RunState.CANCELLED):
+            if child is not None and (all_ends or not self.is_silent(child)):
                 return True
         return False
 
@@ -227,12 +227,15 @@ class Ending(Delivery):
             run.outcome = Outcome(state)
         if not run.outcome.held:
             self.drop_value(run)  # of an earlier turn
+        self.silenced(run)
         s.item_ended(run)
         lineage.ended(s.runs, run)
         self._count_above(run)
         s.event("run", run, reason=run.outcome.error.message[:500] if run.outcome.error else None)
         s.touch(run)
         self._next_of_session(run)
+        if run.outcome is not None and run.outcome.error is not None and run.outcome.error.cause == Cause.PROCESS_DIED:
+            self.died_with(run)
         self._own_leftovers(run)
         self._in_marks(run)
         deliver = self.route(run, caller)
@@ -268,7 +271,7 @@ class Ending(Delivery):
             child = s.runs.get(child_id)
             if child is None:
                 continue
-            if any(above is run for above in lineage.ancestors(s.runs, child)):
+            if session.depth > 0 or any(above is run for above in lineage.ancestors(s.runs, child)):
                 self.route(child)
             else:  # of an earlier run of a top-level session, for whichever turn comes next
                 self.park_value(child)

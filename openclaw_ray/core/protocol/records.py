@@ -139,6 +139,10 @@ class Run(Record):
     """What it is to a map that has a name."""
     interrupted: str = ""
     """Where it stood when the runtime went down, while it is held until the next start decides (`resuming.Held`)."""
+    failed_attempts: int = 0
+    """Receivers that died with its completion, or refused it."""
+    last_error: str | None = None
+    """What the last of them came to."""
     # memory alone
     children: dict[str, None] = _live(factory=dict)
     unsettled: int = _live(0)

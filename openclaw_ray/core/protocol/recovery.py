@@ -12,7 +12,7 @@ import pickle
 from typing import Any
 
 from openclaw_ray.core import lineage
-from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.lifecycle import DeliveryState, RunState
 from openclaw_ray.core.protocol.birth import ASK_AFTER
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.records import Actor, Claim, Client, Mark, Run, Session, thaw
@@ -85,7 +85,7 @@ def _run(s: State, down: Down, run: Run) -> None:
     if requester is not None and (not run.terminal or run.live_below):
         requester.active += 1
     if run.terminal:
-        if run.deliver_to:
+        if run.deliver_to and run.delivery is not DeliveryState.SUSPENDED:
             target = s.sessions.get(run.deliver_to)
             if target is not None:
                 target.pending[run.id] = None

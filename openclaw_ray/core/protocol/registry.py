@@ -56,7 +56,7 @@ from openclaw_ray.core.protocol.messages import (
     UsageAdded,
     Verdict,
 )
-from openclaw_ray.core.protocol.records import Actor, Client
+from openclaw_ray.core.protocol.records import Actor, Client, Run
 from openclaw_ray.core.protocol.recovery import restore
 from openclaw_ray.core.protocol.reloading import reload
 from openclaw_ray.core.protocol.resuming import Resuming
@@ -304,6 +304,20 @@ class Registry:
         words: list[CleanupWord] = []
         effects = self._entry(lambda: words.append(self.cleanup.reset(key, session_id, revision, new_id)))
         return words[0], effects
+
+    def redeliver(self, run_id: str) -> tuple[bool, tuple[Effect, ...]]:
+        """Begin a suspended delivery anew; False if there is none of this run, see `Delivery`."""
+        return self._deliver(run_id, self.ending.redeliver)
+
+    def dismiss(self, run_id: str) -> tuple[bool, tuple[Effect, ...]]:
+        """Give a delivery up that is pending or suspended; False if there is none of this run."""
+        return self._deliver(run_id, self.ending.dismiss)
+
+    def _deliver(self, run_id: str, change: Callable[[Run], bool]) -> tuple[bool, tuple[Effect, ...]]:
+        run = self.s.runs.get(run_id)
+        done: list[bool] = []
+        effects = self._entry(lambda: done.append(run is not None and run.terminal and change(run)))
+        return done[0], effects
 
     def open_boot(self, boot: str, recover: bool = False) -> tuple[Effect, ...]:
         """The runtime's start ``boot``: close what an older one left un-ended, or hold it for `recover`; the same boot

@@ -5,7 +5,6 @@ from __future__ import annotations
 from openclaw_ray.core.lifecycle import DeliveryState
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.messages import Bye, Completed, DeliverTo, Notify, Start
-from openclaw_ray.core.protocol.records import Run, Session
 from rules.hand import Hand, without
 from rules.turn import Turn
 
@@ -85,8 +84,8 @@ def test_when_the_requester_is_gone_for_good_its_own_requester_hears_and_the_com
         assert schedule() == [("parent", False)]
 
 
-def test_a_parent_that_died_keeps_its_childrens_completions_pending() -> None:
-    """4.4 b: its session may be activated again; it is not gone for good."""
+def test_what_is_told_to_a_plain_function_that_died_goes_to_its_requester() -> None:
+    """4.4 d: it would begin from its first line again."""
 
     def schedule() -> tuple[str, list[str], list[str]]:
         hand, parent, child = parent_and_child()
@@ -98,14 +97,9 @@ def test_a_parent_that_died_keeps_its_childrens_completions_pending() -> None:
         session = hand.registry.s.sessions.get(parent.spec.session_key)
         return hand.run("child").delivery.value, list(session.pending if session else ()), hand.ends()
 
-    def gone_for_good(self: Ending, run: Run, parent: Run, target: Session) -> None:
-        target.pending.pop(run.id, None)
-        run.deliver_to, run.fallback = target.requester, True
-        self.route(run)
-
-    assert schedule() == ("pending", ["child"], ["parent"])
-    with without(Ending, "_parent_ended", gone_for_good):
-        assert schedule() == ("pending", [], ["parent", "child"])
+    assert schedule() == ("pending", [], ["parent", "child"])
+    with without(Ending, "_parent_ended", lambda self, run, parent, target: None):
+        assert schedule()[2] == ["parent"]
 
 
 def test_a_delivery_is_pending_from_the_step_of_the_end_on() -> None:

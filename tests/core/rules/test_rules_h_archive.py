@@ -347,9 +347,9 @@ def test_events_tell_of_it() -> None:
 
 
 def stranded() -> Hand:
-    """A session whose process died; its child's end is pending for it, and nobody takes it."""
+    """An item's session whose process died; its child's end is pending for it, and nobody takes it."""
     hand = Hand(actors=4)
-    top = hand.start("top")
+    top = hand.start("top", route="map")
     child = top.child("child")
     hand.kill(top.actor)
     hear(hand, "top")
@@ -384,7 +384,7 @@ def test_without_its_time_a_dead_session_would_stay_for_ever() -> None:
 
 def test_a_dead_session_is_not_archived_before_its_own_end_was_heard_of() -> None:
     hand = Hand(actors=4)
-    top = hand.start("top")
+    top = hand.start("top", route="map")
     child = top.child("child")
     hand.kill(top.actor)
     child.settle()
