@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ConfigFault,
         DeleteRefused,
         DuplicateAgent,
+        InboxFull,
         InvalidItem,
         JoinTimeout,
         JournalError,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from openclaw_ray.core.events import Event
     from openclaw_ray.core.lifecycle import DeliveryState, ResultStatus, RunState
     from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, Result, StopReport, Usage
+    from openclaw_ray.core.sent import SendStatus, Sent
     from openclaw_ray.core.tool_results import ToolResult
     from openclaw_ray.runtime.async_runtime import AsyncRuntime
     from openclaw_ray.runtime.runtime import Runtime
@@ -90,6 +92,7 @@ _WHERE = {
     "DuplicateAgent": "core.errors",
     "ErrorInfo": "core.results",
     "Event": "core.events",
+    "InboxFull": "core.errors",
     "InvalidItem": "core.errors",
     "JoinTimeout": "core.errors",
     "JournalError": "core.errors",
@@ -120,6 +123,8 @@ _WHERE = {
     "RuntimeStats": "runtime.stats",
     "RuntimeUnavailable": "core.errors",
     "SessionView": "agents",
+    "SendStatus": "core.sent",
+    "Sent": "core.sent",
     "SpawnError": "core.errors",
     "SpawnForbidden": "core.errors",
     "StateDirError": "core.errors",
@@ -156,6 +161,7 @@ __all__ = [
     "DuplicateAgent",
     "ErrorInfo",
     "Event",
+    "InboxFull",
     "InvalidItem",
     "JoinTimeout",
     "JournalError",
@@ -185,6 +191,8 @@ __all__ = [
     "RuntimeNotFound",
     "RuntimeStats",
     "RuntimeUnavailable",
+    "SendStatus",
+    "Sent",
     "SessionView",
     "SpawnError",
     "SpawnForbidden",

@@ -125,9 +125,9 @@ class Requester:
                 request.item,
                 request.cleanup,
             )
-            end: Future[Completion] = Future()
-            with self._lock:
-                self._ends[admit.run] = end
+            if request.expects or request.route != "ask":  # else nothing will come
+                with self._lock:
+                    self._ends[admit.run] = Future()
             future.add_done_callback(partial(self._receipt_came, admit.run))
             asked.append((admit, future))
         if asked:
@@ -140,7 +140,8 @@ class Requester:
     def _receipt_came(self, run_id: str, future: Future[Receipt]) -> None:
         with self._lock:
             if future.exception() is None and (receipt := future.result()).accepted:
-                self._born[receipt.run_id] = receipt
+                if run_id in self._ends:
+                    self._born[receipt.run_id] = receipt
             else:
                 self._ends.pop(run_id, None)  # there is no such run: nothing will come
 

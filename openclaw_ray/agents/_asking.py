@@ -9,9 +9,9 @@ from typing import Any, Final
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.agents.text import short_repr, utf8_size
 from openclaw_ray.core.admission import Refusal
-from openclaw_ray.core.errors import InvalidItem, SpawnError, SpawnForbidden, TaskTooLarge
+from openclaw_ray.core.errors import InboxFull, InvalidItem, SpawnError, SpawnForbidden, TaskTooLarge
 from openclaw_ray.core.limits import TASK_MAX_BYTES
-from openclaw_ray.core.results import Receipt
+from openclaw_ray.core.results import INBOX, Receipt
 from openclaw_ray.core.spawn_params import SpawnCleanup, SpawnParams, parse_spawn, program_names
 from openclaw_ray.core.spawn_rules import SpawnScene, planned
 
@@ -153,6 +153,8 @@ def accepted(receipt: Receipt) -> Receipt:
 
 
 def _error_of(receipt: Receipt) -> SpawnError | SpawnForbidden:
+    if receipt.limit == INBOX:
+        return InboxFull(receipt)
     return SpawnForbidden(receipt) if receipt.status == "forbidden" else SpawnError(receipt)
 
 

@@ -61,7 +61,6 @@ NOT_YET: Final = (
     "channels",
     "messages",
     "ray.budgets",
-    "ray.inbox",
     "ray.pingPongWithSubagents",
     "ray.pool.parkSeconds",
     "session",

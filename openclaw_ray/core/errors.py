@@ -39,6 +39,7 @@ from openclaw_ray.core.errors_runs import (
 from openclaw_ray.core.errors_runtime import (
     CannotPlace,
     DeleteRefused,
+    InboxFull,
     JournalError,
     MapInUse,
     PickleRefused,
@@ -69,6 +70,7 @@ __all__ = [
     "ConfigFault",
     "DeleteRefused",
     "DuplicateAgent",
+    "InboxFull",
     "InvalidItem",
     "JoinTimeout",
     "JournalError",

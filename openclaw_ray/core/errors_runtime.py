@@ -52,6 +52,20 @@ class SpawnError(OpenClawRayError):
 
 
 @dataclass(eq=False, repr=False)
+class InboxFull(SpawnError):
+    """As many messages as ``ray.inbox.max`` allows wait for the session; this one was not stored.
+
+    Attributes:
+        receipt: ``value`` and ``maximum`` are messages, ``retry_after`` seconds until asking again may help.
+    """
+
+    @property
+    def retry_after(self) -> float:
+        """Seconds: about as long as the turn that runs has taken so far."""
+        return self.receipt.retry_after or 0.0
+
+
+@dataclass(eq=False, repr=False)
 class TaskTooLarge(OpenClawRayError):
     """Task text over the limit; both in bytes of UTF-8."""
 

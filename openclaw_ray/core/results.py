@@ -11,9 +11,11 @@ from typing import Any, Generic, TypeVar
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.lifecycle import ResultStatus
 
-__all__ = ["Completion", "ErrorInfo", "Receipt", "Result", "StopReport", "StopRow", "Usage", "camel_dict"]
+__all__ = ["INBOX", "Completion", "ErrorInfo", "Receipt", "Result", "StopReport", "StopRow", "Usage", "camel_dict"]
 
 T = TypeVar("T", covariant=True)
+INBOX = "inbox"
+"""``Receipt.limit`` of a message that found a full inbox."""
 
 
 def camel_dict(fields: dict[str, Any]) -> dict[str, Any]:
@@ -231,6 +233,7 @@ class Receipt:
         run_id, session_key: the child, if accepted.
         error: what refused it: limit, value seen, config path, way out.
         limit, value, maximum, path: the refusing limit in parts, where one refused.
+        retry_after: seconds after which asking again may help; `None` where it will not by itself.
     """
 
     status: str
@@ -242,6 +245,7 @@ class Receipt:
     value: int | None = None
     maximum: int | None = None
     path: str | None = None
+    retry_after: float | None = None
 
     @property
     def accepted(self) -> bool:

@@ -22,6 +22,7 @@ from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import DeliveryState
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Receipt, Result, StopReport
+from openclaw_ray.core.sent import Sent, accepted_message, replied
 from openclaw_ray.runtime.async_map import AsyncMap, Steps, feed_of
 from openclaw_ray.runtime.awaiting import Awaiting, in_own_thread
 from openclaw_ray.runtime.looking import QUERY_WITHIN
@@ -233,6 +234,23 @@ class AsyncRuntime:
             raise
         requester.consume((receipt.run_id,))
         return done.result if done.result.ok else await self._in_thread(answered, self._sync, done.result)
+
+    async def send(self, to: str, message: str, timeout_seconds: float = 30) -> Sent:
+        """Send a message and wait for the reply; see `Runtime.send`."""
+        _, asked = self._sync._asking(to, message, expects=timeout_seconds > 0)
+        requester = self._sync._client.requester
+        try:
+            receipt = accepted(await self._waits.outcome(asked))
+            if timeout_seconds <= 0:
+                return accepted_message(receipt)
+            done = await self._waits.outcome(requester.completion(receipt.run_id), timeout_seconds)
+        except TimeoutError:
+            return accepted_message(receipt)
+        except asyncio.CancelledError:
+            asked.add_done_callback(self._hear_unseen)
+            raise
+        requester.consume((receipt.run_id,))
+        return replied(receipt, done.result)
 
     async def map(
         self,

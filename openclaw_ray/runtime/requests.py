@@ -71,12 +71,15 @@ class Requests(RuntimeView):
         asker = self._client.requester
         asker.modules = tuple(dict.fromkeys((*asker.modules, *modules)))
 
-    def _asking(self, to: str, text: str) -> tuple[str, Future[Receipt]]:
-        """The session key that a message goes to, and the receipt to come."""
+    def _asking(self, to: str, text: str, *, expects: bool = True) -> tuple[str, Future[Receipt]]:
+        """The session key that a message goes to, and the receipt to come.
+
+        ``expects``: this client is to hear of the end; else it is kept for whoever asks.
+        """
         self._open()
         agent = normalise_agent_id(to)
         key = main_key(agent) if agent is not None else normalise_key(to)
-        request = SpawnRequest(text, agent_id=agent, route="ask")
+        request = SpawnRequest(text, agent_id=agent, expects=expects, route="ask")
         return key, self._client.requester.spawn([request], key=key)[0]
 
     def _stopping(self, key: str = "", run: str = "", scope: str = "tree") -> Future[StopReport]:

@@ -30,6 +30,7 @@ SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.AgentNotPicklable: ("docs", "cannot pickle '_thread.lock'"),
     errors.SpawnForbidden: (RECEIPT,),
     errors.SpawnError: (RECEIPT,),
+    errors.InboxFull: (Receipt("error", error="full", limit="inbox", value=3, maximum=3, retry_after=0.5),),
     errors.TaskTooLarge: (2_000_000, 1_048_576),
     errors.StateTooLarge: (70_000, 65_536),
     errors.CannotPlace: ({"num_gpus": 2.0}, {"num_gpus": 1.0}),

@@ -13,6 +13,7 @@ from openclaw_ray.core.lifecycle import DeliveryState, RunKind
 from openclaw_ray.core.limits import Compat
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.down import Down
+from openclaw_ray.core.protocol.inbox import inbox_full
 from openclaw_ray.core.protocol.messages import Admit
 from openclaw_ray.core.protocol.names import ChildNames
 from openclaw_ray.core.protocol.records import Run, Session
@@ -185,6 +186,9 @@ class Admitting:
         entry = s.agents.get(target.agent)
         if entry is None:
             return self._refuse(Receipt("error", error=f"agent {target.agent!r} is not registered any more"))
+        full = inbox_full(s, target)
+        if full is not None:
+            return self._refuse(full)
         self._new_run(client, target, parent, requester, entry, admit)
         return Receipt("accepted", admit.run, target.key, entry.id)
 
@@ -231,7 +235,7 @@ class Admitting:
             item=admit.item,
             client=client,
             kind=RunKind.MESSAGE if admit.route == "ask" else RunKind.TASK,
-            deliver_to=requester.key,
+            deliver_to="" if admit.route == "ask" and not admit.expects else requester.key,
             delivery=(
                 DeliveryState.PENDING if admit.route == "spawn" and admit.expects else DeliveryState.NOT_REQUIRED
             ),
