@@ -17,7 +17,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -28,12 +28,12 @@ from openclaw_ray.actors.hub_push import HubPush
 from openclaw_ray.actors.last_lease import LastLease
 from openclaw_ray.actors.pool_line import PoolLine
 from openclaw_ray.actors.raylet_watch import end_with_raylet
+from openclaw_ray.actors.registry_entries import OperatorEntries
 from openclaw_ray.actors.registry_views import Views
 from openclaw_ray.actors.wire import pack, pack_spec, unpack
 from openclaw_ray.core.clock import SystemClock
 from openclaw_ray.core.errors import JournalError
-from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
-from openclaw_ray.core.named_map import ClaimAnswer
+from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.protocol.journal import Journal, JournalFault, MemoryJournal
 from openclaw_ray.core.protocol.messages import (
     Answer,
@@ -56,8 +56,6 @@ from openclaw_ray.core.protocol.messages import (
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.reloading import kept_limits
 from openclaw_ray.core.protocol.reports import report_of
-from openclaw_ray.core.protocol.state import AgentEntry
-from openclaw_ray.core.protocol.upkeep import Done
 from openclaw_ray.core.results import StopReport
 from openclaw_ray.store.sqlite_journal import SqliteJournal
 
@@ -89,7 +87,7 @@ class RegistrySettings:
     recover: bool = False
 
 
-class RegistryActor:
+class RegistryActor(OperatorEntries):
     """One per runtime."""
 
     def __init__(self, settings: RegistrySettings) -> None:
@@ -217,39 +215,6 @@ class RegistryActor:
         self.crew.find_again(list(anew.s.actors.values()))
         return effects
 
-    @ray.method(concurrency_group="query")
-    def register(self, entries: Iterable[AgentEntry], bundle: str, data: bytes, paths: tuple[str, ...]) -> None:
-        """Agents that the runtime knows from now on (DESIGN.md 7).
-
-        Raises:
-            JournalFault: they were not kept.
-        """
-        known = tuple(entries)
-        self._change(lambda core: (None, core.register(known, bundle, data, paths)))
-
-    @ray.method(concurrency_group="query")
-    def reload(self, limits: RuntimeLimits, agents: Mapping[str, AgentLimits]) -> None:
-        """New limits from now on, all or none; asked again it changes nothing.
-
-        Raises:
-            JournalFault: they were not kept; the old ones hold.
-        """
-        self._change(lambda core: (None, core.reload(limits, agents, self.settings.boot)))
-        self.settings = replace(self.settings, limits=limits)
-
-    @ray.method(concurrency_group="query")
-    def bundle(self, bundle: str) -> tuple[list[Any], tuple[str, ...]]:
-        """An agents' bundle: its code by reference, put by this incarnation, and the folders for ``sys.path``.
-
-        Raises:
-            KeyError: there is no such bundle.
-        """
-        found = self._code.get(bundle)
-        if found is None:
-            data, paths = self.core.bundle(bundle)
-            found = self._code[bundle] = (ray.put(data), paths)
-        return [found[0]], found[1]
-
     @ray.method(concurrency_group="notice")
     def growth_failed(self, actor_id: str, why: str, never: bool) -> None:
         """The pool could not create an actor."""
@@ -269,11 +234,6 @@ class RegistryActor:
     def grow_to(self, count: int) -> None:
         """Have at least ``count`` actors."""
         self.enter(lambda core: core.prewarm(count))
-
-    @ray.method(concurrency_group="query")
-    def offer(self, bundle: str, data: bytes, paths: tuple[str, ...]) -> None:
-        """Code that a session process is to try before its agents are known."""
-        self._code.setdefault(bundle, (ray.put(data), paths))
 
     @ray.method(concurrency_group="wait")
     def lend(self, who: str, timeout: float) -> tuple[str, Any] | None:
@@ -299,53 +259,6 @@ class RegistryActor:
         self.enter(lambda core: core.give_back(actor_id, why))
 
     @ray.method(concurrency_group="query")
-    def redeliver(self, run_id: str) -> bool:
-        """See `Registry.redeliver`.
-
-        Raises:
-            JournalFault: nothing was changed.
-        """
-        return self._change(lambda core: core.redeliver(run_id))
-
-    @ray.method(concurrency_group="query")
-    def dismiss(self, run_id: str) -> bool:
-        """See `Registry.dismiss`.
-
-        Raises:
-            JournalFault: nothing was changed.
-        """
-        return self._change(lambda core: core.dismiss(run_id))
-
-    @ray.method(concurrency_group="query")
-    def recover(self) -> dict[str, int]:
-        """Decide what an older boot left un-ended, see `Registry.recover`; asked again, what is left of it.
-
-        Raises:
-            JournalFault: nothing was decided.
-        """
-        return self._change(lambda core: core.recover())
-
-    @ray.method(concurrency_group="query")
-    def clear_tombstones(self, key: str) -> tuple[str, ...]:
-        """Have sessions resumed again, see `Registry.clear_tombstones`.
-
-        Raises:
-            JournalFault: nothing was changed.
-        """
-        return self._change(lambda core: core.clear_tombstones(key))
-
-    @ray.method(concurrency_group="query")
-    def opened(self) -> None:
-        """The start of this runtime is complete: its agents are registered, and others may join."""
-        self.ready = True
-
-    @ray.method(concurrency_group="query")
-    def agents(self) -> dict[str, AgentEntry]:
-        """The agents that the runtime knows."""
-        with self.lock:
-            return dict(self.core.s.agents)
-
-    @ray.method(concurrency_group="query")
     def view(self, what: str, filters: dict[str, Any], limit: int, offset: int) -> Any:
         """Lists of runs, sessions and events for people and programs, from the journal and memory."""
         with self.lock:
@@ -356,24 +269,6 @@ class RegistryActor:
         """One session's row."""
         with self.lock:
             return self.views.session(self.core, key)
-
-    @ray.method(concurrency_group="query")
-    def delete(self, key: str, session_id: str, revision: int) -> str:
-        """Delete a session that was seen so; gives a word of `CleanupWord`.
-
-        Raises:
-            JournalFault: nothing was changed.
-        """
-        return self._change(lambda core: core.delete(key, session_id, revision)).value
-
-    @ray.method(concurrency_group="query")
-    def reset(self, key: str, session_id: str, revision: int, new_id: str) -> str:
-        """Begin a session that was seen so anew under ``new_id``; gives a word of `CleanupWord`.
-
-        Raises:
-            JournalFault: nothing was changed.
-        """
-        return self._change(lambda core: core.reset(key, session_id, revision, new_id)).value
 
     @ray.method(concurrency_group="query")
     def ended(self, run_id: str) -> Completed | None:
@@ -390,15 +285,6 @@ class RegistryActor:
                 self.perform(effects)
 
     @ray.method(concurrency_group="query")
-    def maintain(self, runs: list[str], apply: bool) -> list[Done]:
-        """Upkeep of the ledger, see `openclaw_ray.core.protocol.upkeep`; may be asked again.
-
-        Raises:
-            JournalFault: nothing was changed.
-        """
-        return self._change(lambda core: core.maintain(runs, apply=apply))
-
-    @ray.method(concurrency_group="query")
     def stop_report(self, run_id: str) -> tuple[StopReport | None, bool]:
         """The report of the stop that ended a run, see `openclaw_ray.core.protocol.reports`.
 
@@ -407,29 +293,6 @@ class RegistryActor:
         """
         with self.lock:
             return report_of(self.core.s, self.core.ending, run_id)
-
-    @ray.method(concurrency_group="query")
-    def claim_map(self, map_id: str, claim: str, client: str, receiver: str) -> ClaimAnswer:
-        """A try at a map that has a name asks for it, see `openclaw_ray.core.named_map`; may be asked again.
-
-        Raises:
-            JournalFault: the journal refuses.
-        """
-        return self._change(lambda core: core.claim_map(map_id, claim, client, receiver))
-
-    @ray.method(concurrency_group="query")
-    def map_page(self, map_id: str, page: int) -> bytes:
-        """How the items of one page of a named map ended: the packed list of `ItemRow`.
-
-        Raises:
-            JournalFault: the journal refuses.
-        """
-        with self.lock:
-            effects = self._mend()
-            try:
-                return pack(self.core.maps.page(map_id, page))
-            finally:
-                self.perform(effects)
 
     @ray.method(concurrency_group="query")
     def last_event(self) -> int:

@@ -19,20 +19,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from openclaw_ray.agents._asking import MISSING, accepted
 from openclaw_ray.core.errors import AskTimeout, JoinTimeout, PickleRefused, RuntimeClosed
 from openclaw_ray.core.events import Event
-from openclaw_ray.core.lifecycle import DeliveryState
 from openclaw_ray.core.mapping import OnError
-from openclaw_ray.core.results import Receipt, Result, StopReport
+from openclaw_ray.core.results import Receipt, Result
 from openclaw_ray.core.sent import Sent, accepted_message, replied
 from openclaw_ray.runtime.async_map import AsyncMap, Steps, feed_of
+from openclaw_ray.runtime.async_operating import AsyncOperating
 from openclaw_ray.runtime.awaiting import Awaiting, in_own_thread
 from openclaw_ray.runtime.looking import QUERY_WITHIN
 from openclaw_ray.runtime.root_map import RootMap, root_steps
 from openclaw_ray.runtime.runtime import Runtime
-from openclaw_ray.runtime.stats import RuntimeStats
 from openclaw_ray.runtime.stopped import answered
 
 if TYPE_CHECKING:
-    from openclaw_ray.config import Change, Config
+    from openclaw_ray.config import Config
 
 __all__ = ["AsyncRuntime", "Opening"]
 
@@ -77,7 +76,7 @@ class Opening:
             raise
 
 
-class AsyncRuntime:
+class AsyncRuntime(AsyncOperating):
     """One client of a runtime, awaitable; the same names as `Runtime`. Made by `start` or `connect`.
 
     Its methods may be used from any loop of the process, one after the other or at once.
@@ -153,10 +152,6 @@ class AsyncRuntime:
     def recovered(self) -> dict[str, int]:
         """See `Runtime.recovered`."""
         return self._sync.recovered
-
-    async def clear_tombstones(self, key: str = "") -> tuple[str, ...]:
-        """See `Runtime.clear_tombstones`."""
-        return await self._in_thread(lambda: self._sync.clear_tombstones(key))
 
     # ------------------------------------------------------------------ work
 
@@ -315,69 +310,7 @@ class AsyncRuntime:
 
         return AsyncMap(begin, feed)
 
-    async def stop(self, key: str, *, timeout: float | None = None) -> StopReport:
-        """Stop a session and everything below it; see `Runtime.stop`."""
-        return await self._waits.outcome(self._sync._stopping(key=key), timeout)
-
-    async def stop_run(self, run_id: str, *, timeout: float | None = None) -> StopReport:
-        """Stop one run and everything below it."""
-        return await self._waits.outcome(self._sync._stopping(run=run_id), timeout)
-
-    async def delete(self, key: str, *, timeout: float | None = None) -> StopReport:
-        """Stop a session, then delete it; see `Runtime.delete`."""
-        return await self._in_thread(lambda: self._sync.delete(key, timeout=timeout))
-
-    async def reset(self, key: str, *, timeout: float | None = None) -> StopReport:
-        """Stop a session, then begin it anew; see `Runtime.reset`."""
-        return await self._in_thread(lambda: self._sync.reset(key, timeout=timeout))
-
-    async def call(
-        self, name: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
-    ) -> dict[str, Any]:
-        """One of OpenClaw's RPC calls by its name; see `Runtime.call`."""
-        return await self._in_thread(lambda: self._sync.call(name, params, timeout=timeout))
-
-    async def redeliver(self, run_id: str) -> DeliveryState:
-        """Deliver a completion again that was given up; see `Runtime.redeliver`."""
-        return await self._in_thread(lambda: self._sync.redeliver(run_id))
-
-    async def dismiss(self, run_id: str) -> DeliveryState:
-        """Give a delivery up; see `Runtime.dismiss`."""
-        return await self._in_thread(lambda: self._sync.dismiss(run_id))
-
-    async def maintain(self, *, apply: bool = False) -> list[dict[str, Any]]:
-        """Upkeep of the ledger; see `Runtime.maintain`."""
-        return await self._in_thread(lambda: self._sync.maintain(apply=apply))
-
-    async def reload_config(self, config: Config | str | Path | Mapping[str, Any] | None = None) -> tuple[Change, ...]:
-        """New limits from now on, all or none; see `Runtime.reload_config`."""
-        return await self._in_thread(self._sync.reload_config, config)
-
     # ------------------------------------------------------------------ looking
-
-    async def session(self, key: str) -> dict[str, Any] | None:
-        """One session's row; see `Runtime.session`."""
-        return await self._in_thread(self._sync.session, key)
-
-    async def run(self, run_id: str) -> dict[str, Any] | None:
-        """One run's row; see `Runtime.run`."""
-        return await self._in_thread(self._sync.run, run_id)
-
-    async def runs(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> list[dict[str, Any]]:
-        """Runs, newest first; see `Runtime.runs`."""
-        return await self._in_thread(lambda: self._sync.runs(limit=limit, offset=offset, **filters))
-
-    async def sessions(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> list[dict[str, Any]]:
-        """Sessions, newest first; see `Runtime.sessions`."""
-        return await self._in_thread(lambda: self._sync.sessions(limit=limit, offset=offset, **filters))
-
-    async def history(self, key: str, limit: int = 100, offset: int = 0) -> list[dict[str, Any]]:
-        """A page of a session's transcript, newest last; see `Runtime.history`."""
-        return await self._in_thread(self._sync.history, key, limit, offset)
-
-    async def stats(self) -> RuntimeStats:
-        """Figures of the runtime."""
-        return await self._in_thread(self._sync.stats)
 
     async def events(self, after: int | None = None) -> AsyncIterator[Event]:
         """Events as they are journaled, from now on or from above number ``after``, until the runtime closes."""

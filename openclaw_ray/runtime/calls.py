@@ -21,7 +21,7 @@ from openclaw_ray.core.results import StopReport
 from openclaw_ray.core.tool_params import Kind, Parameter, read_params
 
 if TYPE_CHECKING:
-    from openclaw_ray.runtime.runtime import Runtime
+    from openclaw_ray.runtime.operating import Operating
 
 __all__ = ["CALLS", "call"]
 
@@ -31,10 +31,10 @@ class Call:
     """One call: its parameters, and what does it with the values, the name and a timeout in seconds."""
 
     parameters: tuple[Parameter, ...]
-    work: Callable[[Runtime, Mapping[str, Any], str, float | None], dict[str, Any]]
+    work: Callable[[Operating, Mapping[str, Any], str, float | None], dict[str, Any]]
 
 
-def call(runtime: Runtime, name: str, params: Mapping[str, Any] | None, timeout: float | None) -> dict[str, Any]:
+def call(runtime: Operating, name: str, params: Mapping[str, Any] | None, timeout: float | None) -> dict[str, Any]:
     """Do one call.
 
     Raises:
@@ -50,7 +50,7 @@ def call(runtime: Runtime, name: str, params: Mapping[str, Any] | None, timeout:
 # --------------------------------------------------------------------------- the calls
 
 
-def _sessions_abort(rt: Runtime, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
+def _sessions_abort(rt: Operating, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
     if "runId" in values:
         if values.get("clearQueued"):
             raise ToolInputError(name, "clearQueued", "it is of a session; with runId only that run is stopped")
@@ -61,7 +61,7 @@ def _sessions_abort(rt: Runtime, values: Mapping[str, Any], name: str, timeout: 
     return _said(rt._stopping(key=key, scope="session").result(timeout))
 
 
-def _chat_abort(rt: Runtime, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
+def _chat_abort(rt: Operating, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
     if "runId" in values:
         return _abort_run(rt, values, name, timeout)
     return _said(rt._stopping(key=_session(values, name), scope="run").result(timeout))
@@ -73,7 +73,7 @@ def _session(values: Mapping[str, Any], name: str) -> str:
     return normalise_key(values["key"])
 
 
-def _abort_run(rt: Runtime, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
+def _abort_run(rt: Operating, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
     """One run with what it has spawned; that it is of the session which was named, if one was, is checked first."""
     run = values["runId"]
     key = normalise_key(values["key"]) if "key" in values else None
@@ -90,12 +90,12 @@ def _said(report: StopReport) -> dict[str, Any]:
     return {"ok": report.failed == 0, "aborted": bool(stopped), "runIds": stopped, "stop": report.to_json()}
 
 
-def _sessions_delete(rt: Runtime, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
+def _sessions_delete(rt: Operating, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
     report = rt.delete(values["key"], timeout=timeout)
     return {"ok": True, "key": normalise_key(values["key"]), "deleted": True, "stop": report.to_json()}
 
 
-def _sessions_list(rt: Runtime, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
+def _sessions_list(rt: Operating, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
     limit, offset = values.get("limit", _LIMIT), values.get("offset", 0)
     filters = {ours: values[theirs] for theirs, ours in _FILTERS.items() if theirs in values}
     if "requester" in filters:
@@ -107,7 +107,7 @@ def _sessions_list(rt: Runtime, values: Mapping[str, Any], name: str, timeout: f
     return {**found, "nextOffset": offset + limit} if more else found
 
 
-def _history(rt: Runtime, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
+def _history(rt: Operating, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
     limit, offset = values.get("limit", _LIMIT), values.get("offset", 0)
     rows = rt.history(values["key"], limit=limit + 1, offset=offset)
     more = len(rows) > limit
