@@ -124,7 +124,13 @@ class Delivery(Marks):
             run.redeliver_at = s.clock.mono() + wait
             s.at(run.redeliver_at, run)
         else:
-            revive(s, target, parent)
+            self._revive(run, parent, target)
+
+    def _revive(self, run: Run, parent: Run, target: Session) -> None:
+        if lineage.bound_by_mark(self.s.runs, parent):
+            self._discard(run)  # what was stopped is not made to work again
+        else:
+            revive(self.s, target, parent)
 
     def died_with(self, run: Run) -> None:
         """A turn died with its process: what its start carried, and what it was told, was tried in vain (4)."""
@@ -210,8 +216,8 @@ class Delivery(Marks):
             return
         if not receiver:
             parent = self._run_above(run, target)
-            if not target.run and parent is not None and takes_further_turns(s, target):
-                revive(s, target, parent)
+            if parent is not None and not target.run and takes_further_turns(s, target):
+                self._revive(run, parent, target)
             return
         run.attempts += 1
         if run.attempts <= len(REDELIVER):

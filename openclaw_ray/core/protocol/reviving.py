@@ -31,9 +31,10 @@ def revive(s: State, session: Session, dead: Run) -> None:
     entry = s.agents[session.agent]
     above = s.runs.get(dead.parent)
     announced = dead.route == "spawn"
+    seq = s.next_seq()
     run = Run(
-        f"revival-{session.session_id}-{session.number}",
-        s.next_seq(),
+        f"revival-{session.session_id}-{seq}",
+        seq,
         session.key,
         session.session_id,
         session.agent,

@@ -75,11 +75,13 @@ AGENTS = {
     "other": AgentLimits("other", allow_agents=_ANY),
     "gpu": AgentLimits("gpu", allow_agents=_ANY, resources={"num_gpus": 1.0}),
 }
-"""The agents of every schedule: ``leaf`` cannot spawn, ``other`` is another bundle, ``gpu`` needs actors of its own."""
+"""The agents of every schedule: ``leaf`` cannot spawn, ``other`` is another bundle, ``gpu`` needs actors of its own.
+``worker`` takes further turns, so that its session is activated again if its process dies before its children end."""
 
 
 def _entry(agent: str, bundle: str, *, spawns: bool = True) -> AgentEntry:
-    return AgentEntry(agent, bundle, "simulator", f"hash of {agent}", spawns, False, False, AGENTS[agent])
+    follow_up = agent == "worker"
+    return AgentEntry(agent, bundle, "simulator", f"hash of {agent}", spawns, False, follow_up, AGENTS[agent])
 
 
 BUNDLES = {
