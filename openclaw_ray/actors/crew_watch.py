@@ -3,6 +3,7 @@
 1. A handle comes with `Hello`; after a registry crash it is found by name. No such name: the actor is dead.
 2. One standing call on each actor raises when it dies; that arrives on a thread of Ray's, so it is queued for our own.
    Only Ray's word that the actor is dead counts: a call that fell for another reason is made again (PROTOCOL.md 1.6).
+   Why it died is Ray's word, or, where Ray does not know, that of the system (`ExitWatch`).
 3. A report is asked for and waited for outside of any step; no answer is told as silence, never as death.
 """
 
@@ -14,10 +15,13 @@ import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError
 
 from openclaw_ray.actors.asking import AGAIN_AFTER, later
+from openclaw_ray.actors.exit_watch import ExitWatch
 from openclaw_ray.actors.names import find_actor
+from openclaw_ray.core.death import Death, says_enough, tell
 from openclaw_ray.core.protocol.records import Actor
 
 if TYPE_CHECKING:
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CrewWatch"]
 
+_STARVED_EVERY = 3.0
+"""Seconds between two looks at what the kernel has ended for want of memory."""
 REPORT_WITHIN = 2.0
 """Seconds that an actor has for a report before it counts as silent."""
 
@@ -37,6 +43,8 @@ class CrewWatch:
         self._handles: dict[str, Any] = {}
         self._standing: set[str] = set()
         self._notices: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+        self._exits = ExitWatch(registry.settings.state_dir)
+        self._node = ray.get_runtime_context().get_node_id()
         threading.Thread(target=self._listen, name="openclaw-notices", daemon=True).start()
 
     def handle(self, actor_id: str) -> Any:
@@ -54,6 +62,8 @@ class CrewWatch:
                 return None
         if actor is not None:
             actor.handle = found
+            if actor.node == self._node:
+                self._exits.watch(actor_id, actor.pid)
         self._handles[actor_id] = found
         self._stand(actor_id, found)
         return found
@@ -87,12 +97,25 @@ class CrewWatch:
 
     def _listen(self) -> None:
         while True:
-            actor_id, reason = self._notices.get()
+            try:
+                actor_id, reason = self._notices.get(timeout=_STARVED_EVERY)
+            except queue.Empty:
+                self._exits.starved()  # so that what is long over explains no new death
+                continue
             self._handles.pop(actor_id, None)
             self._standing.discard(actor_id)
-            while not self.registry.enter(lambda core, a=actor_id, r=reason: core.died(a, r)):  # type: ignore[misc]
+            death = self._why(actor_id, reason)
+            while not self.registry.enter(lambda core, a=actor_id, d=death: core.died(a, d)):  # type: ignore[misc]
                 time.sleep(AGAIN_AFTER)  # the journal refuses: nothing else can be done before that
             self.registry.pool.call("kill", actor_id)  # the pool lets go of it, whatever ended it
+
+    def _why(self, actor_id: str, reason: str) -> Death:
+        """The cause of a death (2)."""
+        ended = self._exits.ended(actor_id, wait=not says_enough(reason))
+        actor = self.registry.core.s.actors.get(actor_id)
+        node = actor.node if actor is not None else ""
+        starved = self._exits.starved() if node == self._node else 0
+        return tell(reason, ended, starved=starved, node=node)
 
     def ask(self, actor_id: str) -> None:
         """Ask for a report (3)."""
@@ -141,4 +164,4 @@ def _reason(error: BaseException | None) -> str:
             text = word
             break
     kind = "" if isinstance(error, (ActorDiedError, RayActorError)) else f"{type(error).__name__}: "
-    return (kind + " ".join(text.split()))[:600]
+    return (kind + " ".join(text.split()))[:2_000]

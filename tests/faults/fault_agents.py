@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -172,7 +173,33 @@ def once_or_crash(turn: oc.SyncTurn) -> str:
     return f"r{index}"
 
 
+@oc.agent
+def ender(turn: oc.SyncTurn) -> str:
+    """Spawn a child that outlives it, then end its process in the way that it is told to."""
+    path, way = turn.input
+    turn.spawn(task="count", agent_id="count", input=(path, f"child of {way}", 1.0))
+    match way:
+        case "SIGKILL" | "SIGTERM":
+            os.kill(os.getpid(), getattr(signal, way))
+            time.sleep(60)
+        case "SIGSEGV":
+            ctypes.string_at(0)
+        case "SIGABRT":
+            os.abort()
+        case "exit 7":
+            os._exit(7)
+        case "exit 0":
+            os._exit(0)
+        case "fork":
+            child = os.fork()
+            if not child:
+                os._exit(9)
+            os.waitpid(child, 0)
+    return "ended"
+
+
 AGENTS = [
+    ender,
     count,
     parent,
     leaver,

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from openclaw_ray.core.clock import Clock
+from openclaw_ray.core.death import Death
 from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
 from openclaw_ray.core.named_map import ClaimAnswer
 from openclaw_ray.core.protocol.birth import Birth
@@ -210,7 +211,7 @@ class Registry:
 
     # ------------------------------------------------------------------ other entries
 
-    def died(self, actor: str, detail: str) -> tuple[Effect, ...]:
+    def died(self, actor: str, detail: str | Death) -> tuple[Effect, ...]:
         """The death notice of a session actor (PROTOCOL.md 7.2)."""
         return self._entry(lambda: self.crew.died(actor, detail))
 
