@@ -5,8 +5,8 @@ is killed, its raylet goes with it at once, and nobody is left to sweep the grou
 started would stay for ever. So each process waits for its parent's end by a pidfd, in a thread that costs nothing
 meanwhile.
 
-It also ends at a SIGTERM, at once. Ray would have it finish its calls first, of which some never end: it would be neither
-alive nor dead, and a run that it was given would wait for ever.
+It also ends at a SIGTERM, at once. Ray would have it finish its calls first, of which some never end: neither alive nor
+dead, with a run that waits for ever.
 """
 
 from __future__ import annotations

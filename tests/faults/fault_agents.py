@@ -74,6 +74,17 @@ async def yielder(turn: oc.Turn) -> str:
     return " ".join(sorted(done.result.text or "" for done in turn.completions))
 
 
+@oc.agent
+async def hoarder(turn: oc.Turn) -> str:
+    """Yield, so that what the children return is taken by the pool, and read it in the wake."""
+    if turn.kind == "task":
+        path, name, children = turn.input
+        for i in range(children):
+            await turn.spawn(task="bulky", agent_id="bulky", input=(path, f"{name}.{i}"))
+        turn.yield_()
+    return " ".join(str(len(done.result.value or b"")) for done in turn.completions)
+
+
 @oc.agent(spawns=False)
 async def polite(turn: oc.Turn) -> None:
     """Last until cancelled."""
@@ -158,7 +169,7 @@ def bulky(turn: oc.SyncTurn) -> bytes:
     path, index = turn.input
     say(path, index)
     time.sleep(0.05)
-    return bytes([index % 256]) * 200_000
+    return bytes([hash(index) % 256]) * 200_000
 
 
 @oc.agent(spawns=False)
@@ -205,6 +216,7 @@ AGENTS = [
     leaver,
     mapper,
     yielder,
+    hoarder,
     polite,
     deaf,
     gripping,
