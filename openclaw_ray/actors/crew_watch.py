@@ -16,12 +16,13 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import ray
-from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError
+from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayError
 
 from openclaw_ray.actors.asking import AGAIN_AFTER, later
 from openclaw_ray.actors.exit_watch import ExitWatch
+from openclaw_ray.actors.memory_watch import MemoryWatch
 from openclaw_ray.actors.names import find_actor
-from openclaw_ray.core.death import Death, says_enough, tell
+from openclaw_ray.core.death import Death, DeathKind, of_node, says_enough, tell
 from openclaw_ray.core.protocol.records import Actor
 
 if TYPE_CHECKING:
@@ -44,8 +45,11 @@ class CrewWatch:
         self._standing: set[str] = set()
         self._notices: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self._exits = ExitWatch(registry.settings.state_dir)
+        self._memory = MemoryWatch()
         self._node = ray.get_runtime_context().get_node_id()
         threading.Thread(target=self._listen, name="openclaw-notices", daemon=True).start()
+        if self._memory.on:
+            threading.Thread(target=self._mind_memory, name="openclaw-memory", daemon=True).start()
 
     def handle(self, actor_id: str) -> Any:
         """The handle of a known actor, standing for its death notice from the first time; `None` if it is gone."""
@@ -58,7 +62,7 @@ class CrewWatch:
             try:
                 found = find_actor(self.registry.settings.runtime, actor_id)
             except ValueError:
-                self._notices.put((actor_id, "its process is gone"))
+                self._notices.put((actor_id, "its process is gone: it ended while the registry was away"))
                 return None
         if actor is not None:
             actor.handle = found
@@ -111,11 +115,23 @@ class CrewWatch:
 
     def _why(self, actor_id: str, reason: str) -> Death:
         """The cause of a death (2)."""
-        ended = self._exits.ended(actor_id, wait=not says_enough(reason))
         actor = self.registry.core.s.actors.get(actor_id)
         node = actor.node if actor is not None else ""
-        starved = self._exits.starved() if node == self._node else 0
-        return tell(reason, ended, starved=starved, node=node)
+        here = node == self._node
+        ended = self._exits.ended(actor_id, wait=here and not says_enough(reason))
+        starved = self._exits.starved() if here else 0
+        if node and not here and not _is_alive(node):
+            return of_node(node)
+        if short := self._memory.why(actor_id):
+            return Death(DeathKind.OUT_OF_MEMORY, short, None, "SIGKILL")
+        return tell(reason, ended, pool_gone=self.registry.pool.gone, starved=starved, node=node)
+
+    def _mind_memory(self) -> None:
+        while True:
+            with self.registry.lock:
+                actors = self.registry.core.s.actors.values()
+                pids = {a.id: a.pid for a in actors if a.run and a.pid and a.node == self._node}
+            time.sleep(self._memory.look(pids))
 
     def ask(self, actor_id: str) -> None:
         """Ask for a report (3)."""
@@ -152,6 +168,14 @@ class CrewWatch:
     def _pass_on(self, report: Any) -> None:
         # Ray's callback thread must not enter the core: a commit there would hold up its other callbacks
         threading.Thread(target=self.registry.report_came, args=(report,), daemon=True).start()
+
+
+def _is_alive(node: str) -> bool:
+    """Whether the cluster still has a node; Ray tells of its actors' end only after it has given up the node itself."""
+    try:
+        return any(each["NodeID"] == node and each["Alive"] for each in ray.nodes())  # type: ignore[no-untyped-call]
+    except RayError:
+        return True
 
 
 def _reason(error: BaseException | None) -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 from openclaw_ray.actors.session_log import output_path
 from openclaw_ray.core.death import Exit
 
-__all__ = ["ExitWatch", "exit_status", "kernel_tells", "left_behind", "note_exits", "parent_of"]
+__all__ = ["ExitWatch", "exit_status", "is_gone", "kernel_tells", "left_behind", "note_exits", "parent_of"]
 
 GONE_WITHIN = 0.5
 """Seconds from a death notice within which the process is gone, too: Ray hears its connection close before that."""
@@ -87,6 +87,15 @@ def parent_of(pid: int) -> int:
             return int(stat.read().rpartition(b")")[2].split()[1])
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process of this host has ended, reaped or not."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+    except (OSError, IndexError):
+        return True
 
 
 def exit_status(pidfd: int, timeout: float) -> Exit | None:

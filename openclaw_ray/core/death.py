@@ -1,11 +1,12 @@
 """How a process of the runtime died: the true cause, told apart from what is only known to look like it (DESIGN.md 8).
 
-What is known of a death comes from up to three sides:
+What is known of a death comes from up to four sides:
 
 1. Ray's own word. It is true of a node, of an owner, of Ray's memory monitor and of `ray.kill`; of all other ends Ray
    only saw a connection close, and says so in many words that name no cause.
 2. The system's word, an `Exit`: the code that the process ended with, or the signal that ended it.
-3. The kernel's count of processes that it ended for want of memory: a SIGKILL with which that count rises was one.
+3. Whether the pool is gone, too: Ray ends what it owned by a signal, before it says that the owner has died.
+4. The kernel's count of processes that it ended for want of memory: a SIGKILL with which that count rises was one.
 
 `tell` weighs them in this order. What nobody knows is said to be unknown, with Ray's own words.
 """
@@ -20,7 +21,7 @@ from typing import Any
 
 from openclaw_ray.core.compact import compact
 
-__all__ = ["Death", "DeathKind", "Exit", "says_enough", "tell"]
+__all__ = ["Death", "DeathKind", "Exit", "of_node", "says_enough", "tell"]
 
 _TEXT_MAX = 600  # characters
 _NODE = re.compile(r"node (?:has )?died|node death|node was (?:terminated|drained|preempted)|NodeDied", re.IGNORECASE)
@@ -29,6 +30,7 @@ _MEMORY = re.compile(r"low on memory|NODE_OUT_OF_MEMORY|OutOfMemory")
 _MEMORY_FIGURES = re.compile(r"was ([\d.]+ ?GB used / [\d.]+ ?GB)")
 _OWNER = re.compile(r"owner has died|owner (?:worker|process) (?:has )?died|OWNER_DIED", re.IGNORECASE)
 _KILLED = "killed by `ray.kill`"
+_FROM_OUTSIDE = (signal.SIGTERM, signal.SIGKILL)
 
 
 class DeathKind(StrEnum):
@@ -39,7 +41,7 @@ class DeathKind(StrEnum):
     SIGNAL = "signal"
     """A signal ended it, its own fault (SIGSEGV) or from outside (SIGKILL)."""
     OUT_OF_MEMORY = "out_of_memory"
-    """Ray's memory monitor or the kernel ended it, as its node was short of memory."""
+    """The runtime, Ray's memory monitor or the kernel ended it, as its node was short of memory."""
     NODE = "node"
     """Its node died, or the cluster lost it."""
     POOL = "pool"
@@ -96,12 +98,15 @@ def says_enough(ray_says: str) -> bool:
     return any(pattern.search(ray_says) for pattern in (_MEMORY, _OWNER, _NODE)) or _KILLED in ray_says
 
 
-def tell(ray_says: str, exit_: Exit | None = None, *, starved: int = 0, node: str = "") -> Death:
+def tell(
+    ray_says: str, exit_: Exit | None = None, *, pool_gone: bool = False, starved: int = 0, node: str = ""
+) -> Death:
     """The cause of a death.
 
     Args:
         ray_says: the text of Ray's error.
         exit_: how the system saw it end, if anybody looked.
+        pool_gone: the pool had died before.
         starved: processes that the kernel of its node has ended for want of memory since the last death.
         node: id of the node that it was on, if it is known.
     """
@@ -110,12 +115,13 @@ def tell(ray_says: str, exit_: Exit | None = None, *, starved: int = 0, node: st
         of = f" ({figures[1]})" if figures else ""
         text = f"Ray's memory monitor ended it, as its node was low on memory{of}"
         return Death(DeathKind.OUT_OF_MEMORY, text, None, "SIGKILL")
-    if _OWNER.search(ray_says):
+    from_outside = exit_ is None or exit_.signal in _FROM_OUTSIDE
+    if _OWNER.search(ray_says) or (pool_gone and from_outside):
         return Death(DeathKind.POOL, "the pool, which owns it, died")
     if _NODE.search(ray_says):
         found = _NODE_ID.search(ray_says)
         lost = (found[1] if found else "") or node
-        return Death(DeathKind.NODE, f"its node {lost[:8] or '?'} died", node=lost or None)
+        return of_node(lost)
     if _KILLED in ray_says:
         return Death(DeathKind.ENDED, "it was ended by `ray.kill`")
     if exit_ is not None and exit_.signal is not None:
@@ -124,6 +130,11 @@ def tell(ray_says: str, exit_: Exit | None = None, *, starved: int = 0, node: st
         return Death(DeathKind.EXIT, f"it ended itself with exit code {exit_.code}", exit_code=exit_.code)
     text = " ".join(ray_says.split())[:_TEXT_MAX]
     return Death(DeathKind.UNKNOWN, text or "nobody has seen how it ended")
+
+
+def of_node(node: str) -> Death:
+    """The death of a process with its whole node."""
+    return Death(DeathKind.NODE, f"its node {node[:8] or '?'} died", node=node or None)
 
 
 def _by_signal(number: int, starved: int) -> Death:

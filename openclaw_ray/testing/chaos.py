@@ -171,7 +171,11 @@ class Killer:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._rest.wait(self._chance.expovariate(self._rate)):
+        due = time.monotonic()
+        while True:
+            due += self._chance.expovariate(self._rate)
+            if self._rest.wait(max(0.0, due - time.monotonic())):
+                return
             # always three draws, so that a blow that finds nobody does not change those after it
             victim, way = self._chance.choice(self._victims), self._chance.choice(self._ways)
             place = self._chance.random()

@@ -54,6 +54,20 @@ def test_the_cause_is_told_apart(ray_says: str, ended: Exit | None, kind: DeathK
     assert pickle.loads(pickle.dumps(death)) == death
 
 
+@pytest.mark.parametrize(
+    ("ended", "kind"),
+    [
+        (Exit(signal=15), DeathKind.POOL),
+        (Exit(signal=9), DeathKind.POOL),
+        (None, DeathKind.POOL),
+        (Exit(signal=11), DeathKind.SIGNAL),
+        (Exit(code=7), DeathKind.EXIT),
+    ],
+)
+def test_what_ends_with_the_pool_died_of_that_unless_it_ended_itself(ended: Exit | None, kind: DeathKind) -> None:
+    assert tell(CONNECTION, ended, pool_gone=True).kind is kind
+
+
 def test_a_kill_while_the_kernel_ends_processes_for_want_of_memory_is_one_of_them() -> None:
     assert tell(CONNECTION, Exit(signal=9), starved=1).kind is DeathKind.OUT_OF_MEMORY
     assert tell(CONNECTION, Exit(signal=11), starved=1).kind is DeathKind.SIGNAL

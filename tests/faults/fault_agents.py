@@ -184,6 +184,19 @@ def once_or_crash(turn: oc.SyncTurn) -> str:
     return f"r{index}"
 
 
+@oc.agent(spawns=False)
+def hog(turn: oc.SyncTurn) -> None:
+    """Take memory, page by page, until somebody objects."""
+    path, name, size = turn.input
+    say(path, name)
+    memory = bytearray(size)
+    for page in range(0, size, 4096):
+        memory[page] = 1
+        if page % (16 << 20) == 0:
+            time.sleep(0.02)
+    time.sleep(600)
+
+
 @oc.agent
 def ender(turn: oc.SyncTurn) -> str:
     """Spawn a child that outlives it, then end its process in the way that it is told to."""
@@ -211,6 +224,7 @@ def ender(turn: oc.SyncTurn) -> str:
 
 AGENTS = [
     ender,
+    hog,
     count,
     parent,
     leaver,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import ray
-from fault_tier import Log
+from fault_tier import HERE, Driver, Log
 
 import openclaw_ray as oc
 from openclaw_ray.actors.exit_watch import kernel_tells, left_behind
@@ -63,6 +66,23 @@ def test_a_process_killed_before_anybody_has_met_it_is_replaced_at_once(rt: oc.R
     os.kill(pid, signal.SIGKILL)
     os.kill(registry, signal.SIGKILL)
     log.wait_for(len(receipts), timeout=20)  # else 90 seconds would have to pass
-    assert unmet not in ray.get(owned.remote())
+    eventually(lambda: unmet not in ray.get(owned.remote()), 20)
     for receipt in receipts:
         rt.stop(receipt.session_key, timeout=20)
+
+
+@pytest.mark.long
+def test_a_session_that_takes_too_much_memory_is_ended_for_that_and_its_siblings_go_on(
+    drivers: Callable[..., Driver], tmp_path: Path
+) -> None:
+    """SCENARIOS.md 82: on a Ray whose memory monitor is real, and would end hub, registry and pool first."""
+    driver = drivers(str(HERE / "memory_driver.py"), str(tmp_path / "log"))
+    while not (line := driver.line()).startswith("{"):
+        pass
+    found = json.loads(line)
+    assert found["error"]["cause"] == "process_died"
+    assert found["error"]["death"]["kind"] == "out_of_memory"
+    assert "low on memory" in found["error"]["message"]
+    assert found["row"] == found["error"]
+    assert "low on memory" in found["announced"]
+    assert found["sibling"] == "ended by itself"
