@@ -94,6 +94,21 @@ async def polite(turn: oc.Turn) -> None:
 
 
 @oc.agent(spawns=False)
+def talker(turn: oc.SyncTurn) -> str:
+    """Say something, see it in the history, and sit there."""
+    path, seconds = turn.input
+    for word in ("one", "two"):
+        turn.append("assistant", word)
+    same = True
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        same = same and [row["text"] for row in turn.history()][1:] == ["one", "two"]
+    say(path, same, os.getpid())
+    time.sleep(600)
+    return "never"
+
+
+@oc.agent(spawns=False)
 def deaf(turn: oc.SyncTurn) -> None:
     """Sit in a call that hears nothing."""
     path, name = turn.input
@@ -232,6 +247,7 @@ AGENTS = [
     yielder,
     hoarder,
     polite,
+    talker,
     deaf,
     gripping,
     stamped,
