@@ -30,6 +30,8 @@ _MEMORY = re.compile(r"low on memory|NODE_OUT_OF_MEMORY|OutOfMemory")
 _MEMORY_FIGURES = re.compile(r"was ([\d.]+ ?GB used / [\d.]+ ?GB)")
 _OWNER = re.compile(r"owner has died|owner (?:worker|process) (?:has )?died|OWNER_DIED", re.IGNORECASE)
 _KILLED = "killed by `ray.kill`"
+_HAD_TO_EXIT = 1
+"""The code with which a process leaves when Ray tells it to."""
 _FROM_OUTSIDE = (signal.SIGTERM, signal.SIGKILL)
 
 
@@ -115,7 +117,7 @@ def tell(
         of = f" ({figures[1]})" if figures else ""
         text = f"Ray's memory monitor ended it, as its node was low on memory{of}"
         return Death(DeathKind.OUT_OF_MEMORY, text, None, "SIGKILL")
-    from_outside = exit_ is None or exit_.signal in _FROM_OUTSIDE
+    from_outside = exit_ is None or exit_.signal in _FROM_OUTSIDE or exit_.code == _HAD_TO_EXIT
     if _OWNER.search(ray_says) or (pool_gone and from_outside):
         return Death(DeathKind.POOL, "the pool, which owns it, died")
     if _NODE.search(ray_says):

@@ -60,6 +60,7 @@ def test_the_cause_is_told_apart(ray_says: str, ended: Exit | None, kind: DeathK
         (Exit(signal=15), DeathKind.POOL),
         (Exit(signal=9), DeathKind.POOL),
         (None, DeathKind.POOL),
+        (Exit(code=1), DeathKind.POOL),
         (Exit(signal=11), DeathKind.SIGNAL),
         (Exit(code=7), DeathKind.EXIT),
     ],

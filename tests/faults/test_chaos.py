@@ -99,13 +99,14 @@ def test_the_example_in_its_text_does_what_it_says(
 ) -> None:
     example = textwrap.dedent(inspect.getdoc(MODULE).split("\n\n")[1])  # type: ignore[union-attr]
     assert len(example.splitlines()) <= 10
-    items = [(log.path, i, 0.04) for i in range(50)]
+    example = example.replace("rate=0.5", "rate=2.0")  # there is little time here
+    items = [(log.path, i, 0.1) for i in range(60)]
     known: dict[str, object] = {"rt": rt, "items": items, "chaos": chaos, "assert_at_rest": assert_at_rest}
     exec(example, known)
     killer = known["killer"]
     assert isinstance(killer, Killer)
     printed = [line for line in capsys.readouterr().out.splitlines() if "raylet" not in line]
-    assert len(printed) == len(killer.blows)
+    assert len(printed) == len(killer.blows) > 0
     assert not killer._thread.is_alive()
 
 
