@@ -99,7 +99,7 @@ def test_the_example_in_its_text_does_what_it_says(
 ) -> None:
     example = textwrap.dedent(inspect.getdoc(MODULE).split("\n\n")[1])  # type: ignore[union-attr]
     assert len(example.splitlines()) <= 10
-    example = example.replace("rate=0.5", "rate=2.0")  # there is little time here
+    example = example.replace("rate=0.5", "rate=2.0, most=3")  # there is little time here
     items = [(log.path, i, 0.1) for i in range(60)]
     known: dict[str, object] = {"rt": rt, "items": items, "chaos": chaos, "assert_at_rest": assert_at_rest}
     exec(example, known)
