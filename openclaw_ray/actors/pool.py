@@ -119,8 +119,8 @@ class Pool:
         """Take the large value of ``run`` from an actor (3)."""
         taking = Taking(run, actor_id, handle)
         with self._lock:
-            again = any((t.run, t.actor) == (run, actor_id) for t in self._taking.values())
-        if not again:
+            under_way = self._taking.get(self._came.get(run))
+        if under_way is None or under_way.actor != actor_id:  # else it was asked for again
             self._take(taking)
 
     def value(self, run: str) -> list[Any]:

@@ -290,11 +290,10 @@ class SessionTurn:
             own = [*self._recent, *self._rows]
         future: Future[list[Row]] = Future()
         hub = find_actor(self.actor.settings.runtime, "hub")
-        more = max(0, limit + offset - len(own))
-        if not more:
+        if len(own) >= limit + offset:
             future.set_result(own[max(0, len(own) - offset - limit) : len(own) - offset])
             return future
-        asked = hub.history.remote(self.spec.agent_id, self.spec.session_id, more, 0)
+        asked = hub.history.remote(self.spec.agent_id, self.spec.session_id, limit + offset, 0)
 
         def came(page: Future[list[Row]]) -> None:
             error = page.exception()
