@@ -72,9 +72,7 @@ def test_an_actor_that_the_pool_does_not_own_is_named(rt: oc.Runtime) -> None:
     ray.kill(stranger)
 
 
-def test_orphans_beyond_what_rays_own_lists_show_are_all_named(
-    rt: oc.Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_orphans_beyond_what_rays_own_lists_show_are_all_named(rt: oc.Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = ray.util.list_named_actors
     more = [{"name": actor_name(rt.name, f"session-9-{i}"), "namespace": NAMESPACE} for i in range(150)]
     monkeypatch.setattr(ray.util, "list_named_actors", lambda all_namespaces: [*listed(all_namespaces=True), *more])
