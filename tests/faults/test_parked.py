@@ -10,7 +10,7 @@ from fault_tier import Log, within
 
 import openclaw_ray as oc
 
-pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, method="signal")]
+pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(120, method="signal")]
 
 PARKED = 1_200
 
