@@ -75,7 +75,7 @@ class Line:
 
     def call(self, method: str, *args: Any) -> None:
         """Have it done, sooner or later; never waits. Not on a callback thread of Ray's."""
-        from ray.exceptions import RayActorError, RayError
+        from ray.exceptions import OutOfMemoryError, RayActorError, RayError
 
         try:
             if self._callee is None:
@@ -87,7 +87,7 @@ class Line:
             return
 
         def came(answered: Any) -> None:
-            if isinstance(answered.exception(), RayActorError):
+            if isinstance(answered.exception(), (RayActorError, OutOfMemoryError)):
                 later(self.call, method, *args)
 
         answer.future().add_done_callback(came)

@@ -1,8 +1,10 @@
 """The pool: it creates, and so owns, every session process, and ends them; it runs no user code (PROTOCOL.md 7.1).
 
 1. ``grow`` creates actors one after the other and never waits for one; readiness is watched by one thread.
-2. A creation that fails is reported with its cause; what no node can ever hold is said within ten seconds.
-3. ``hold`` takes large values whose requester has no process; the pool never reads them.
+2. A creation that fails is reported with its cause; what no node can ever hold is said within ten seconds. One that
+   dies after that, before the registry has met it, is reported as well: the pool stands on each actor itself.
+3. ``hold`` takes large values whose requester has no process; the pool never reads them. A take that did not get
+   through is made again; only a value that is gone with its process, or not there, is given up.
 4. When this process dies, Ray ends all that it owns, and the next pool begins with nothing. Group ``life`` (1 thread)
    stands for that.
 """
@@ -14,13 +16,15 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
 import ray
 from ray.exceptions import ActorUnavailableError, RayActorError, RayError
 
-from openclaw_ray.actors.asking import Line
+from openclaw_ray.actors.asking import Line, later
+from openclaw_ray.actors.exit_watch import parent_of
 from openclaw_ray.actors.names import NAMESPACE, actor_name
 from openclaw_ray.actors.raylet_watch import end_with_raylet
 
@@ -43,6 +47,15 @@ class SessionSettings:
     runtime_env: dict[str, Any] | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Taking:
+    """A large value that is being taken from an actor, of which the pool reads only whether it came."""
+
+    run: str
+    actor: str
+    handle: Any
+
+
 class Pool:
     """The owner of the session processes of one runtime."""
 
@@ -51,9 +64,10 @@ class Pool:
         end_with_raylet()
         self._actors: dict[str, Any] = {}
         self._growing: dict[Any, tuple[str, float, dict[str, Any]]] = {}
-        self._taking: dict[Any, tuple[str, str]] = {}
+        self._taking: dict[Any, Taking] = {}
         self._registry = Line(settings.runtime, "registry")
         self._values: dict[str, Any] = {}
+        self._came: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._work = threading.Event()
         self._forever = threading.Event()
@@ -85,6 +99,7 @@ class Pool:
             with self._lock:
                 self._actors[actor_id] = handle
                 self._growing[ready] = (actor_id, time.monotonic(), dict(resources))
+            self._stand_on(actor_id, handle)
             self._work.set()
 
     def kill(self, actor_id: str, pid: int = 0) -> None:
@@ -94,7 +109,7 @@ class Pool:
         """
         with self._lock:
             handle = self._actors.pop(actor_id, None)
-        if pid and _parent_of(pid) == os.getppid():  # a worker of our own raylet
+        if pid and parent_of(pid) == os.getppid():  # a worker of our own raylet
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         if handle is not None:
@@ -102,11 +117,11 @@ class Pool:
 
     def hold(self, run: str, actor_id: str, handle: Any) -> None:
         """Take the large value of ``run`` from an actor (3)."""
-        ref = handle.take.remote(run)
+        taking = Taking(run, actor_id, handle)
         with self._lock:
-            self._values[run] = ref
-            self._taking[ref] = (run, actor_id)
-        self._work.set()
+            under_way = self._taking.get(self._came.get(run))
+        if under_way is None or under_way.actor != actor_id:  # else it was asked for again
+            self._take(taking)
 
     def value(self, run: str) -> list[Any]:
         """The reference of a held value, for its requester; in a list, so that nothing is read here.
@@ -121,6 +136,7 @@ class Pool:
         """Let go of a held value."""
         with self._lock:
             self._values.pop(run, None)
+            self._came.pop(run, None)
 
     def owned(self) -> list[str]:
         """Ids of the session actors that it owns: created, and not ended by it."""
@@ -157,12 +173,60 @@ class Pool:
                     taken = self._taking.pop(ref, None)
                     grown = self._growing.pop(ref, None)
                 if taken is not None:
-                    # it is here, or was lost with its process, of which the registry hears by itself (3)
-                    self._registry.call("value_held", *taken)
+                    self._taken(ref, taken)
                 elif grown is not None:
                     self._grown(ref, grown)
             for ref in pending:
                 self._look(ref)
+
+    def _take(self, taking: Taking) -> None:
+        came, value = taking.handle.park.remote(taking.run)
+        with self._lock:
+            self._values[taking.run] = value
+            self._taking[came] = taking
+            self._came[taking.run] = came
+        self._work.set()
+
+    def _taken(self, came: Any, taking: Taking) -> None:
+        """Say that it is here, or lost with its process, of which the registry hears by itself; a call that only fell
+        says nothing of the value, and is made again (3)."""
+        with self._lock:
+            wanted = self._came.get(taking.run) is came
+        if not wanted:
+            return  # dropped, or taken from somebody else, meanwhile
+        try:
+            ray.get(came)
+        except ActorUnavailableError:
+            later(self._take_again, came, taking)
+            return
+        except RayError:
+            pass
+        self._registry.call("value_held", taking.run, taking.actor)
+
+    def _take_again(self, came: Any, taking: Taking) -> None:
+        with self._lock:
+            wanted = self._came.get(taking.run) is came
+        if wanted:
+            self._take(taking)
+
+    def _stand_on(self, actor_id: str, handle: Any) -> None:
+        """Hear of its end until the registry has met it, and after (2); a word that comes twice is harmless."""
+
+        def fell(call: Future[Any]) -> None:
+            error = call.exception()
+            if isinstance(error, ActorUnavailableError):
+                later(self._stand_on, actor_id, handle)
+            elif actor_id in self._actors:  # else it was ended from here; not on a callback thread of Ray's
+                later(self._lost, actor_id, handle, error)
+
+        handle.stand.remote().future().add_done_callback(fell)
+
+    def _lost(self, actor_id: str, handle: Any, error: BaseException | None) -> None:
+        with self._lock:
+            if self._actors.get(actor_id) is not handle:
+                return
+        why = _cause(error) if isinstance(error, RayError) else "its process ended"
+        self._failed(actor_id, why, never=False)
 
     def _grown(self, ref: Any, growth: tuple[str, float, dict[str, Any]]) -> None:
         actor_id = growth[0]
@@ -195,15 +259,6 @@ class Pool:
         with self._lock:
             self._actors.pop(actor_id, None)
         self._registry.call("growth_failed", actor_id, why, never)
-
-
-def _parent_of(pid: int) -> int:
-    """Parent of a process of this host; 0 if it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            return int(stat.read().rpartition(b")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
 
 
 def _options(resources: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import ray
 from ray.exceptions import RayError
 
 from openclaw_ray.actors.asking import AGAIN_AFTER, Line
+from openclaw_ray.actors.exit_watch import is_gone
 from openclaw_ray.actors.names import find_actor
 
 if TYPE_CHECKING:
@@ -32,13 +33,21 @@ class PoolLine(Line):
     def __init__(self, registry: RegistryActor) -> None:
         super().__init__(registry.settings.runtime, "pool")
         self.registry = registry
+        self._pid = 0
+
+    @property
+    def gone(self) -> bool:
+        """True from the death of the pool, which is on this host, until the next one was met."""
+        return bool(self._pid) and is_gone(self._pid)
 
     def stand(self) -> None:
         """Meet each pool, and wait for its end (2); for a thread of its own, for ever."""
         while True:
             with contextlib.suppress(RayError, ValueError):  # it has died, or is being started again
                 pool = find_actor(self.registry.settings.runtime, "pool")
-                owned, values = ray.get([pool.owned.remote(), pool.holds.remote()], timeout=_ANSWER_WITHIN)
+                asked = [pool.owned.remote(), pool.holds.remote(), pool.ping.remote()]
+                owned, values, alive = ray.get(asked, timeout=_ANSWER_WITHIN)
+                self._pid = alive["pid"]
                 if self.registry.enter(lambda core, o=owned, v=values: core.pool_met(o, v)):  # type: ignore[misc]
                     ray.get(pool.stand.remote())
             time.sleep(AGAIN_AFTER)

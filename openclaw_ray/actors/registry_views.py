@@ -105,6 +105,7 @@ class Views:
             "refused": s.refused,
             "pids": sorted(a.pid for a in s.actors.values() if a.pid and a.node == self.node),
             "marks": len(s.marks),
+            "reserved": [(x.key, x.active) for x in s.sessions.values() if x.active],
             "unheard": [(r.id, r.session) for r in s.runs.values() if r.terminal and r.deliver_to],
             "crew": {a.id: (a.state, a.pid, a.run) for a in s.actors.values()},
             "lanes": [(x.lane, x.width, x.taken) for x in s.lanes.statistics()],

@@ -27,6 +27,7 @@ import ray
 
 from openclaw_ray.actors.code import Code
 from openclaw_ray.actors.courier_thread import CourierThread
+from openclaw_ray.actors.exit_watch import note_exits
 from openclaw_ray.actors.here import this_is
 from openclaw_ray.actors.names import find_actor
 from openclaw_ray.actors.pool import SessionSettings
@@ -60,6 +61,7 @@ class SessionActor:
         self.settings = settings
         self.actor_id = actor_id
         become_subreaper()
+        note_exits(settings.state_dir, actor_id)
         end_with_raylet()
         this_is(self)
         self._forever = threading.Event()
@@ -162,6 +164,11 @@ class SessionActor:
             KeyError: it is not here any more.
         """
         return self.activation.held[run]
+
+    @ray.method(concurrency_group="control", num_returns=2)
+    def park(self, run: str) -> tuple[None, Any]:
+        """The same, for the pool, which must not read it: the first of two answers only tells that it came."""
+        return None, self.activation.held[run]
 
     @ray.method(concurrency_group="check")
     def check(self, bundle: str) -> None:

@@ -3,7 +3,9 @@
 1. Load the agent, decode the input, write the first visible row, run.
 2. After 5 ms a `Started` goes up, so that the deadline counts from the true start.
 3. While the program waits for children its slot is given back (`Paused`), and asked for again before it goes on.
-4. At the end: tools' processes of a cancelled turn are ended, the clean check is made, and `Settled` carries all of it.
+4. What it has said goes up within `ROWS_WITHIN`, so that a process that dies takes no whole message older than that
+   along (SCENARIOS.md 70).
+5. At the end: tools' processes of a cancelled turn are ended, the clean check is made, and `Settled` carries all of it.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
@@ -51,7 +54,11 @@ STARTED_AFTER = 0.005
 """Seconds after which a turn says that it runs (PROTOCOL.md 3.4)."""
 PROGRESS_EVERY = 0.1
 """Seconds between two progress reports; the newest one always goes out."""
+ROWS_WITHIN = 0.5
+"""Seconds after which a transcript row is on its way, should the turn last as long."""
 _FLUSH_BYTES = 64 * 1024
+_RECENT = 256
+"""Rows that are on their way, at most, without the hub's having them."""
 _LOOK_WITHIN = 30.0
 
 
@@ -66,6 +73,9 @@ class SessionTurn:
         self._lock = threading.Lock()
         self._rows: list[Row] = []
         self._row_bytes = 0
+        self._recent: deque[Row] = deque(maxlen=_RECENT)
+        self._rows_armed = False
+        self._lasts = False
         self._row_seq = 0
         self._waits = 0
         self._wait_number = 0
@@ -103,6 +113,7 @@ class SessionTurn:
         spec, actor = self.spec, self.actor
         self.courier.cancel_alarm("started")
         self.courier.cancel_alarm("progress")
+        self.courier.cancel_alarm("rows")
         if ended.outcome.text is not None:
             self.append("assistant", ended.outcome.text)
         with self._lock:
@@ -157,6 +168,8 @@ class SessionTurn:
 
     def _started(self, began: float) -> None:
         self.courier.post(Started(self.spec.run, self.spec.activation, time.monotonic() - began))
+        self._lasts = True  # a turn that is over at once pays nothing for what may be lost with it
+        self._send_rows_soon()
 
     # ------------------------------------------------------------------ being told
 
@@ -274,21 +287,21 @@ class SessionTurn:
         from openclaw_ray.actors.names import find_actor
 
         with self._lock:
-            own = list(self._rows)
+            own = [*self._recent, *self._rows]
         future: Future[list[Row]] = Future()
         hub = find_actor(self.actor.settings.runtime, "hub")
-        more = max(0, limit + offset - len(own))
-        if not more:
+        if len(own) >= limit + offset:
             future.set_result(own[max(0, len(own) - offset - limit) : len(own) - offset])
             return future
-        asked = hub.history.remote(self.spec.agent_id, self.spec.session_id, more, 0)
+        asked = hub.history.remote(self.spec.agent_id, self.spec.session_id, limit + offset, 0)
 
         def came(page: Future[list[Row]]) -> None:
             error = page.exception()
             if error is not None:
                 future.set_exception(error)
                 return
-            rows = [*page.result(), *own]
+            known = {(row.activation, row.seq) for row in own}
+            rows = [*(row for row in page.result() if (row.activation, row.seq) not in known), *own]
             future.set_result(rows[max(0, len(rows) - offset - limit) : len(rows) - offset])
 
         asked.future().add_done_callback(came)
@@ -310,12 +323,29 @@ class SessionTurn:
             self._rows.append(Row(spec.session_id, spec.number, self._row_seq, role, text, time.time()))
             self._row_seq += 1
             self._row_bytes += len(text)
-            flush: tuple[Row, ...] = ()
-            if self._row_bytes > _FLUSH_BYTES and spec.transcripts == "all":
-                flush = tuple(self._rows)
-                self._rows, self._row_bytes = [], 0
-        if flush:
-            self.courier.post(Rows(spec.run, spec.activation, flush))
+            full = self._row_bytes > _FLUSH_BYTES
+        if full:
+            self._send_rows()
+        elif self._lasts:
+            self._send_rows_soon()
+
+    def _send_rows_soon(self) -> None:
+        with self._lock:
+            arm = self.spec.transcripts == "all" and bool(self._rows) and not self._rows_armed
+            self._rows_armed = self._rows_armed or arm
+        if arm:
+            self.courier.alarm("rows", ROWS_WITHIN, self._send_rows)
+
+    def _send_rows(self) -> None:
+        """What was said so far goes up (4)."""
+        with self._lock:
+            self._rows_armed = False
+            if self.spec.transcripts != "all" or not self._rows:
+                return
+            flush = tuple(self._rows)
+            self._rows, self._row_bytes = [], 0
+            self._recent.extend(flush)
+        self.courier.post(Rows(self.spec.run, self.spec.activation, flush))
 
     @property
     def cancelled(self) -> str | None:

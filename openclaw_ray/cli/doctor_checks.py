@@ -13,7 +13,7 @@ __all__ = ["FILES_BASE", "FILES_PER_SESSION", "RAY_AT_LEAST", "RAY_BELOW", "Chec
 RAY_AT_LEAST = (2, 55)
 RAY_BELOW = (3,)
 FILES_PER_SESSION = 4
-"""Descriptors that the raylet has for each session process: 3 were counted with Ray 2.60; the registry has 1.5."""
+"""Descriptors that the raylet has for each session process: 3 were counted with Ray 2.60; the registry has 2.5."""
 FILES_BASE = 256
 """Descriptors of a raylet or GCS before the first session: some 70 were counted."""
 _BASE_BYTES = 200 << 20

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from openclaw_ray.core.compact import compact
+from openclaw_ray.core.death import Death
 from openclaw_ray.core.lifecycle import ResultStatus
 
 __all__ = ["INBOX", "Completion", "ErrorInfo", "Receipt", "Result", "StopReport", "StopRow", "Usage", "camel_dict"]
@@ -88,16 +89,19 @@ class ErrorInfo:
         message: one readable line or more, never empty.
         traceback: the agent's traceback as text, bounded; `None` if there is none.
         cause: the runtime's cause word.
+        death: how the process ended, if that is the cause (``process_died``).
     """
 
     type: str
     message: str
     traceback: str | None = None
     cause: str = "raised"
+    death: Death | None = None
 
     def to_json(self) -> dict[str, Any]:
         """JSON form."""
-        return camel_dict(asdict(self))
+        death = None if self.death is None else self.death.to_json()
+        return camel_dict({**asdict(self), "death": death})
 
 
 @compact

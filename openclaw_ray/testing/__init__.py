@@ -5,7 +5,7 @@
   `FakeClock`, a clock that stands still until it is told to move, nothing waits.
 * `eventually` waits without sleeps in the test; `assert_at_rest` finds what a runtime, local or real, has left over;
   `ProcessMark` finds processes that a program has left behind.
-* ``openclaw_ray.testing.chaos`` kills real processes.
+* `chaos` ends processes of a running runtime at random, the same at each run of a seed.
 * `simulate` runs the protocol in virtual time under the random schedule of a seed, `run_schedule` one that was put
   together by hand; see `openclaw_ray.testing.simulator`.
 
@@ -17,7 +17,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# at once, and small: else the name would be that of its module, for those who have loaded that before
+# at once, and small: else the names would be those of their modules, for those who have loaded them before
+from openclaw_ray.testing.chaos import chaos
 from openclaw_ray.testing.eventually import eventually
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ __all__ = [
     "Weather",
     "assert_at_rest",
     "assert_gone",
+    "chaos",
     "eventually",
     "random_schedule",
     "run_schedule",

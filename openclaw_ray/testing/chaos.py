@@ -1,13 +1,18 @@
-"""Chaos: kill a runtime's own processes at random, the same at each run of a seed.
+"""Chaos: end a running runtime's own processes at random, the same at each run of a seed.
 
-    with Killer(rt, [Victim.SESSION, Victim.REGISTRY], rate=1.0, seed=7) as killer:
-        results = rt.map("worker", items)
-    print(killer.blows)
+    with chaos(rt, seed=7, rate=0.5, kinds={"session", "registry", "hub"}, ways={"SIGKILL", "exit"}) as killer:
+        results = rt.map("count", items, retries=20)
+    for blow in killer.blows:
+        print(f"{blow.at:.1f} {blow.victim} {blow.pid} {blow.way}")
+    assert [result.index for result in results] == list(range(len(items)))
+    assert all(result.ok for result in results)
+    assert_at_rest(rt)
 
-1. Times between blows are exponential (a Poisson process), victims and signals are drawn from the same seeded source.
-2. Whom to kill is asked of the runtime before each blow: the processes that registry, hub and pool report themselves.
-   Nothing is ever found by its name or command line, and only Ray workers of this host are killed.
+1. Times between blows are exponential (a Poisson process); victims and ways are drawn from the same seeded source.
+2. Whom to end is asked of the runtime before each blow: the processes that registry, hub and pool report themselves.
+   Nothing is ever found by its name or command line, and only Ray workers of this host are ended.
 3. A blow that finds nobody (the registry is being started again, no session process is there) is not made up for.
+4. Left, it deals no further blow and its thread has ended; what it ended comes back by the runtime's own means.
 
 `processes` and `kill` do one blow without chance.
 """
@@ -24,16 +29,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from openclaw_ray.actors.names import find_actor
 
 if TYPE_CHECKING:
     from openclaw_ray.runtime.runtime import Runtime
 
-__all__ = ["Blow", "Killer", "Victim", "kill", "processes"]
+__all__ = ["Blow", "Killer", "Victim", "Way", "chaos", "kill", "processes"]
 
+EXIT_CODE = 86
+"""Of a process that is had to end itself."""
 _ANSWER_WITHIN = 5.0
+_GONE_WITHIN = 2.0
 
 
 class Victim(StrEnum):
@@ -51,14 +59,52 @@ class Victim(StrEnum):
     """The pool; all session actors go with it, and Ray starts it again."""
 
 
+class Way(StrEnum):
+    """How a process is ended."""
+
+    SIGKILL = "SIGKILL"
+    """As the kernel's out-of-memory killer does it: at once, nothing of its own runs."""
+    SIGSEGV = "SIGSEGV"
+    """As a fault in native code does it: Ray's and Python's handlers report, then it is over."""
+    SIGTERM = "SIGTERM"
+    """As an operator does it."""
+    EXIT = "exit"
+    """By its own `os._exit`, with code 86; one that hears nothing lives on, and the blow does not count."""
+
+
 @dataclass(frozen=True, slots=True)
 class Blow:
-    """One signal that was sent: whom, which, and when (seconds since the epoch)."""
+    """One process that was ended: of which kind, how, and when (seconds since the epoch)."""
 
     victim: Victim
     pid: int
-    signal: signal.Signals
+    way: Way
     at: float
+
+
+def chaos(
+    runtime: Runtime,
+    *,
+    seed: int = 0,
+    rate: float = 1.0,
+    kinds: Iterable[Victim | str] = (Victim.SESSION,),
+    ways: Iterable[Way | str] = (Way.SIGKILL,),
+    most: int | None = None,
+) -> Killer:
+    """A killer over a running runtime, at work while it is entered; see the module's text.
+
+    Args:
+        runtime: whose processes.
+        seed: of all chances.
+        rate: blows a second, on average.
+        kinds: of processes, words of `Victim`; each is as likely as the others, in a set or as often as it is named.
+        ways: words of `Way`.
+        most: blows after which it rests; `None` is no end.
+
+    Raises:
+        ValueError: an unknown word, none at all, or a rate that is not above 0.
+    """
+    return Killer(runtime, kinds, rate=rate, seed=seed, ways=ways, most=most)
 
 
 def processes(runtime: Runtime, victim: Victim) -> list[int]:
@@ -85,32 +131,23 @@ def kill(runtime: Runtime, victim: Victim, number: signal.Signals = signal.SIGKI
 
 
 class Killer:
-    """A thread that kills until it is left; see the module's text.
-
-    Args:
-        runtime: whose processes.
-        victims: kinds to choose from, each as likely as it is often named.
-        rate: blows a second, on average.
-        seed: of the chances.
-        signals: to choose from.
-        most: blows after which it rests; `None` is no end.
-    """
+    """A thread that ends processes until it is left; made by `chaos`."""
 
     def __init__(
         self,
         runtime: Runtime,
-        victims: Iterable[Victim] = (Victim.SESSION,),
+        victims: Iterable[Victim | str] = (Victim.SESSION,),
         *,
         rate: float = 1.0,
         seed: int = 0,
-        signals: Iterable[signal.Signals] = (signal.SIGKILL,),
+        ways: Iterable[Way | str] = (Way.SIGKILL,),
         most: int | None = None,
     ) -> None:
         if not rate > 0:
             raise ValueError(f"rate is a number of blows a second above 0, not {rate!r}")
         self._runtime = runtime
-        self._victims = list(victims)
-        self._signals = list(signals)
+        self._victims = _words(Victim, "kinds", victims)
+        self._ways = _words(Way, "ways", ways)
         self._rate = rate
         self._chance = random.Random(seed)
         self._most = most
@@ -134,18 +171,30 @@ class Killer:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._rest.wait(self._chance.expovariate(self._rate)):
+        due = time.monotonic()
+        while True:
+            due += self._chance.expovariate(self._rate)
+            if self._rest.wait(max(0.0, due - time.monotonic())):
+                return
             # always three draws, so that a blow that finds nobody does not change those after it
-            victim, number = self._chance.choice(self._victims), self._chance.choice(self._signals)
+            victim, way = self._chance.choice(self._victims), self._chance.choice(self._ways)
             place = self._chance.random()
             pids = processes(self._runtime, victim)
             if not pids:
                 continue
             pid = pids[int(place * len(pids))]
-            if _send(pid, number):
-                self._blows.append(Blow(victim, pid, number, time.time()))
+            if self._end(victim, pid, way):
+                self._blows.append(Blow(victim, pid, way, time.time()))
             if self._most is not None and len(self._blows) >= self._most:
                 return
+
+    def _end(self, victim: Victim, pid: int, way: Way) -> bool:
+        if way is not Way.EXIT:
+            return _send(pid, signal.Signals[way.value])
+        with contextlib.suppress(Exception):  # it, or whoever knows its name, may be dead just now
+            find_actor(self._runtime.name, _part(self._runtime, victim, pid)).__ray_call__.remote(_leave)
+            return _gone(pid, _GONE_WITHIN)
+        return False
 
 
 def _ask(runtime: Runtime, part: str, method: str) -> Any:
@@ -170,3 +219,45 @@ def _send(pid: int, number: signal.Signals) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def _leave(part: object) -> None:
+    os._exit(EXIT_CODE)
+
+
+def _part(runtime: Runtime, victim: Victim, pid: int) -> str:
+    """The actor of this process, as it is named in the runtime."""
+    if victim not in (Victim.SESSION, Victim.BUSY):
+        return victim.value
+    crew = _ask(runtime, "registry", "info")["counts"]["crew"]
+    return str(next(actor for actor, (_, of_it, _) in crew.items() if of_it == pid))
+
+
+def _gone(pid: int, timeout: float) -> bool:
+    """Wait for the end of a process."""
+    import psutil
+
+    try:
+        psutil.Process(pid).wait(timeout)
+    except psutil.NoSuchProcess:
+        return True
+    except psutil.TimeoutExpired:
+        return False
+    return True
+
+
+W = TypeVar("W", bound=StrEnum)
+
+
+def _words(kind: type[W], what: str, given: Iterable[W | str]) -> list[W]:
+    """In an order of their own, as that of a set of strings differs from process to process."""
+    if isinstance(given, str):
+        given = (given,)
+    known = ", ".join(kind)
+    try:
+        words = sorted(kind(word) for word in given)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}; known are {known}") from None
+    if not words:
+        raise ValueError(f"{what}: none is given; known are {known}")
+    return words

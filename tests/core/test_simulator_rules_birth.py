@@ -17,11 +17,13 @@ from openclaw_ray.core import lanes, lineage
 from openclaw_ray.core.protocol import birth
 from openclaw_ray.core.protocol.activation import Activation, StartAnswer
 from openclaw_ray.core.protocol.birth import Birth
-from openclaw_ray.core.protocol.crew import Crew
+from openclaw_ray.core.protocol.crew import GROW_WITHIN, Crew
 from openclaw_ray.core.protocol.messages import Kill, Spec
 from openclaw_ray.core.protocol.state import State
 from openclaw_ray.core.protocol.turns import Turns
 from openclaw_ray.testing.simulator import (
+    Fault,
+    FaultKind,
     Join,
     Meddling,
     Plan,
@@ -32,6 +34,7 @@ from openclaw_ray.testing.simulator import (
     Yield,
     run_schedule,
 )
+from openclaw_ray.testing.simulator.pool import PoolProcess
 
 _short, _long = Plan(((Work(0.01),),)), Plan(((Work(0.3),),))
 _one = (Spawn((1,)), Join())
@@ -214,3 +217,20 @@ def test_a_later_run_is_not_under_an_old_mark_on_its_clients_root() -> None:
             ("only a stop cancels",),
         )
     )
+
+
+def test_a_process_that_dies_before_anybody_has_met_it_is_replaced_at_once() -> None:
+    """7.1: the registry died with its Hello; the pool, which stands on what it owns, says so."""
+    [schedule] = directed(
+        {1: _short},
+        _one,
+        on=setup(pool_max=1, max_spawn_depth=1, prewarm=1),
+        faults=[
+            Fault(FaultKind.STALL, at=0.0, lasts=1.0),
+            Fault(FaultKind.SESSION, at=0.5),
+            Fault(FaultKind.REGISTRY, at=0.6),
+        ],
+    )()
+    assert run_schedule(schedule).seconds < 10.0
+    with taken_out((PoolProcess, "notice", lambda self, actor: None)):
+        assert run_schedule(schedule).seconds > GROW_WITHIN

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -73,12 +74,38 @@ async def yielder(turn: oc.Turn) -> str:
     return " ".join(sorted(done.result.text or "" for done in turn.completions))
 
 
+@oc.agent
+async def hoarder(turn: oc.Turn) -> str:
+    """Yield, so that what the children return is taken by the pool, and read it in the wake."""
+    if turn.kind == "task":
+        path, name, children = turn.input
+        for i in range(children):
+            await turn.spawn(task="bulky", agent_id="bulky", input=(path, f"{name}.{i}"))
+        turn.yield_()
+    return " ".join(str(len(done.result.value or b"")) for done in turn.completions)
+
+
 @oc.agent(spawns=False)
 async def polite(turn: oc.Turn) -> None:
     """Last until cancelled."""
     path, name = turn.input
     say(path, name, "pid", os.getpid())
     await asyncio.sleep(600)
+
+
+@oc.agent(spawns=False)
+def talker(turn: oc.SyncTurn) -> str:
+    """Say something, see it in the history, and sit there."""
+    path, seconds = turn.input
+    for word in ("one", "two"):
+        turn.append("assistant", word)
+    same = True
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        same = same and [row["text"] for row in turn.history()][1:] == ["one", "two"]
+    say(path, same, os.getpid())
+    time.sleep(600)
+    return "never"
 
 
 @oc.agent(spawns=False)
@@ -157,7 +184,7 @@ def bulky(turn: oc.SyncTurn) -> bytes:
     path, index = turn.input
     say(path, index)
     time.sleep(0.05)
-    return bytes([index % 256]) * 200_000
+    return bytes([hash(index) % 256]) * 200_000
 
 
 @oc.agent(spawns=False)
@@ -172,13 +199,55 @@ def once_or_crash(turn: oc.SyncTurn) -> str:
     return f"r{index}"
 
 
+@oc.agent(spawns=False)
+def hog(turn: oc.SyncTurn) -> None:
+    """Take memory, page by page, until somebody objects."""
+    path, name, size = turn.input
+    say(path, name)
+    memory = bytearray(size)
+    for page in range(0, size, 4096):
+        memory[page] = 1
+        if page % (16 << 20) == 0:
+            time.sleep(0.02)
+    time.sleep(600)
+
+
+@oc.agent
+def ender(turn: oc.SyncTurn) -> str:
+    """Spawn a child that outlives it, then end its process in the way that it is told to."""
+    path, way = turn.input
+    turn.spawn(task="count", agent_id="count", input=(path, f"child of {way}", 1.0))
+    match way:
+        case "SIGKILL" | "SIGTERM":
+            os.kill(os.getpid(), getattr(signal, way))
+            time.sleep(60)
+        case "SIGSEGV":
+            ctypes.string_at(0)
+        case "SIGABRT":
+            os.abort()
+        case "exit 7":
+            os._exit(7)
+        case "exit 0":
+            os._exit(0)
+        case "fork":
+            child = os.fork()
+            if not child:
+                os._exit(9)
+            os.waitpid(child, 0)
+    return "ended"
+
+
 AGENTS = [
+    ender,
+    hog,
     count,
     parent,
     leaver,
     mapper,
     yielder,
+    hoarder,
     polite,
+    talker,
     deaf,
     gripping,
     stamped,

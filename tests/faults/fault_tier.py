@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -12,10 +13,11 @@ import ray
 from fault_agents import AGENTS, CONFIG
 
 import openclaw_ray as oc
+from openclaw_ray.store.places import JOURNAL
 from openclaw_ray.testing.eventually import eventually
 from openclaw_ray.testing.leaks import ProcessMark, assert_at_rest, assert_gone
 
-__all__ = ["HERE", "LONG", "ROUNDS", "TIER", "Driver", "Log", "Tier", "at_rest", "within"]
+__all__ = ["HERE", "LONG", "ROUNDS", "TIER", "Driver", "Log", "Tier", "at_rest", "whole", "within"]
 
 HERE = Path(__file__).parent
 LONG = os.environ.get("OPENCLAW_RAY_LONG") == "1"
@@ -74,6 +76,14 @@ def at_rest(runtime: oc.Runtime) -> None:
         for row in runtime.runs(state=["queued", "running", "paused"], limit=1_000):
             runtime.stop(row["sessionKey"], timeout=20)
         raise
+
+
+def whole(state_dir: str | Path) -> None:
+    """A journal is as SQLite wants it, to the last page."""
+    with sqlite3.connect(f"file:{Path(state_dir) / JOURNAL}?mode=ro", uri=True) as journal:
+        assert journal.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert journal.execute("PRAGMA foreign_key_check").fetchall() == []
+    journal.close()
 
 
 def within(seconds: float) -> float:

@@ -81,7 +81,8 @@ def test_the_pools_death_ends_running_turns_and_queued_ones_go_on(rt: oc.Runtime
     for receipt in running:
         result = rt.result(receipt, timeout=10)
         assert result.error is not None
-        assert result.error.cause == Cause.PROCESS_DIED
+        assert result.error.death is not None
+        assert (result.error.cause, result.error.death.kind) == (Cause.PROCESS_DIED, "pool")
     results = [rt.result(receipt, timeout=30) for receipt in queued]
     took = time.monotonic() - since
     # those that were in a turn at that moment died with it; each of the others ran

@@ -35,6 +35,7 @@ def test_a_session_at_work_is_named_with_its_process_and_run(rt: oc.Runtime, gat
     gate.wait_for(1)
     assert found(rt, rf"session process \d+ \(session-\d+-\d+\): bound, run {receipt.run_id}")
     assert found(rt, rf"run {receipt.run_id} of {receipt.session_key}: running")
+    assert found(rt, rf"session {rt.root_key}: \d+ children reserved")
     with pytest.raises(AssertionError, match=rf"(?s)at rest: not within 0\.2 s; .*{receipt.run_id}"):
         assert_at_rest(rt, timeout=0.2)
     gate.open()
@@ -69,6 +70,13 @@ def test_an_actor_that_the_pool_does_not_own_is_named(rt: oc.Runtime) -> None:
     ray.get(stranger.ping.remote())
     assert found(rt, "session actor session-99-99: alive, but the pool does not own it")
     ray.kill(stranger)
+
+
+def test_orphans_beyond_what_rays_own_lists_show_are_all_named(rt: oc.Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = ray.util.list_named_actors
+    more = [{"name": actor_name(rt.name, f"session-9-{i}"), "namespace": NAMESPACE} for i in range(150)]
+    monkeypatch.setattr(ray.util, "list_named_actors", lambda all_namespaces: [*listed(all_namespaces=True), *more])
+    assert sum("but the pool does not own it" in leak for leak in find_leaks(rt)) == len(more)
 
 
 def test_an_end_that_nobody_has_heard_of_is_named_if_that_is_asked(rt: oc.Runtime) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from openclaw_ray.core import lineage
+from openclaw_ray.core.death import Death, tell
 from openclaw_ray.core.lifecycle import Cause, RunState
 from openclaw_ray.core.protocol.birth import ASK_AFTER, Birth
 from openclaw_ray.core.protocol.down import Down
@@ -98,8 +99,9 @@ class Crew:
 
     # ------------------------------------------------------------------ going
 
-    def died(self, actor_id: str, detail: str) -> None:
+    def died(self, actor_id: str, detail: str | Death) -> None:
         """The death notice of an actor (2)."""
+        death = detail if isinstance(detail, Death) else tell(detail)
         s = self.s
         actor = s.actors.pop(actor_id, None)
         self.awaited.discard(actor_id)
@@ -109,7 +111,7 @@ class Crew:
             self.down.close(actor_id)
             run = s.runs.get(actor.run)
             if run is not None and run.in_turn and run.actor == actor_id:
-                self._end_of(run, actor, detail)
+                self._end_of(run, actor, death)
         for other in list(s.runs.values()):
             if other.held_by == actor_id:
                 other.held_by = ""
@@ -123,7 +125,7 @@ class Crew:
             if run.called_by == actor_id and run.redeliver_at is not None:
                 self.ending.again(run)
 
-    def _end_of(self, run: Run, actor: Actor, detail: str) -> None:
+    def _end_of(self, run: Run, actor: Actor, death: Death) -> None:
         """The run that died with its process."""
         s = self.s
         if lineage.bound_by_mark(s.runs, run):
@@ -135,7 +137,8 @@ class Crew:
         else:
             state = RunState.FAILED
             where = f"session process {actor.pid or actor.id}" + (f" on node {actor.node[:8]}" if actor.node else "")
-            run.outcome = failed(Cause.PROCESS_DIED, "ProcessDied", f"{where} died in the middle of its turn: {detail}")
+            text = f"{where} died in the middle of its turn: {death.text}"
+            run.outcome = failed(Cause.PROCESS_DIED, "ProcessDied", text, death)
         self.ending.leave_actor(run, None, keep=False)
         self.ending.finish(run, state)
 
@@ -341,6 +344,6 @@ class Crew:
             self.s.effect(Stop(run.actor, run.id, run.activation, "timeout", 0))
 
 
-def failed(cause: Cause, kind: str, text: str) -> Outcome:
+def failed(cause: Cause, kind: str, text: str, death: Death | None = None) -> Outcome:
     """The outcome of a run that the runtime saw fail."""
-    return Outcome(RunState.FAILED, error=ErrorInfo(kind, text, cause=cause.value))
+    return Outcome(RunState.FAILED, error=ErrorInfo(kind, text, cause=cause.value, death=death))

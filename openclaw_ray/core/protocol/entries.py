@@ -8,6 +8,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from openclaw_ray.core.death import Death
 from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
 from openclaw_ray.core.named_map import ClaimAnswer
 from openclaw_ray.core.protocol.archiving import Archiving
@@ -47,7 +48,7 @@ class Entries:
     upkeep: Upkeep
     _idle_look: float
 
-    def died(self, actor: str, detail: str) -> tuple[Effect, ...]:
+    def died(self, actor: str, detail: str | Death) -> tuple[Effect, ...]:
         """The death notice of a session actor (PROTOCOL.md 7.2)."""
         return self._entry(lambda: self.crew.died(actor, detail))
 

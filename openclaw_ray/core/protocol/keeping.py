@@ -12,7 +12,7 @@ from openclaw_ray.core.protocol.archiving import leave
 from openclaw_ray.core.protocol.birth import Birth
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.messages import DropValue, HoldValue
-from openclaw_ray.core.protocol.records import Actor, Run
+from openclaw_ray.core.protocol.records import Actor, Run, Session
 from openclaw_ray.core.protocol.state import State
 
 __all__ = ["Keeping"]
@@ -112,8 +112,14 @@ class Keeping:
             parent.children.pop(run.id, None)
         s.retire(run)
         session = s.sessions.get(run.session)
-        one_task = session is not None and (session.depth > 0 or bool(session.client))
-        if session is not None and one_task and not session.run and not session.pending:
+        if session is not None and self._is_over(session):
             leave(s, session)
         if parent is not None and parent.terminal:
             self.retire_if_done(parent)
+
+    def _is_over(self, session: Session) -> bool:
+        """Whether a session that is there for one task has done it; one that was activated again has runs before that,
+        whose ends may still be to be heard of."""
+        if session.run or session.pending or not (session.depth > 0 or session.client):
+            return False
+        return not (session.revivals and any(run.session == session.key for run in self.s.runs.values()))

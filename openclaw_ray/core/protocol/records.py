@@ -201,6 +201,8 @@ class Session(Record):
     wedged_at: float | None = None
     """It has a tombstone: it is not resumed again by itself (SPEC.md H5)."""
     wedged_reason: str | None = None
+    revivals: int = 0
+    """How often it was activated again for its children's ends after its process had died (`reviving`)."""
     # memory alone
     run: str = _live("")
     """The run that owns the session now (one at a time)."""

@@ -210,8 +210,6 @@ class Registry(Entries):
         for mark in [m for m in self.s.marks.values() if m.stop == stop]:
             self.s.forget_mark(mark.seq)
 
-    # ------------------------------------------------------------------ other entries
-
 
 def _keep(seq: int, verdicts: list[Verdict], receipts: tuple[object, ...]) -> bytes:
     """The answer as it is journaled: without live handles."""

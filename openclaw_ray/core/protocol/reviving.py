@@ -61,13 +61,21 @@ def revive(s: State, session: Session, dead: Run) -> None:
     )
     run.klass = s.reuse_class(entry, run.root, run.id)
     s.runs[run.id] = run
+    for ended in lineage.ancestors(s.runs, run):
+        if isinstance(ended, Run) and ended.terminal and not ended.live_below:
+            _counts_again(s, ended)  # something lives below it once more
     lineage.born(s.runs, run.id, run)
-    requester = s.sessions.get(run.requester)
-    if requester is not None:
-        requester.active += 1
+    _counts_again(s, run)
     session.run = run.id
+    session.revivals += 1
     session.state, session.ended = "passive", None
     s.touch(session)
     s.touch(run)
     s.event("run", run, reason="activated again for its children's ends")
     s.enqueue(run)
+
+
+def _counts_again(s: State, run: Run) -> None:
+    requester = s.sessions.get(run.requester)
+    if requester is not None:
+        requester.active += 1

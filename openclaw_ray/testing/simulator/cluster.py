@@ -130,6 +130,9 @@ class Cluster:
         registry = self.registry
         if registry is not None:
             registry.notice(process.name)
+        pool = self.network.find("pool")
+        if isinstance(pool, PoolProcess):
+            pool.after(self.notice_delay(), pool.notice, process.name)
 
     def notice_delay(self) -> float:
         """Seconds from a death to its notice."""

@@ -186,7 +186,10 @@ class History:
 
     def _discarded(self, run_id: str) -> None:
         """Why a completion is given up: a stop above it, or a client that has left without having been given it."""
-        stopped = any(view.state is RunState.CANCELLED for _, view in self.above(run_id))
+        born = self.runs[run_id]["seq"]
+        above = [view for _, view in self.above(run_id)]
+        marked = any(v["mark"] > 0 and (v["route"] != "driver" or born < v["mark"]) for v in above)
+        stopped = marked or any(v.state is RunState.CANCELLED for v in above)
         clients = [v["client"] for _, v in self.above(run_id) if v["route"] == "driver" and v.state.terminal]
         cleared = any(view["session"] in self.archives.cleared for _, view in self.above(run_id))
         if not stopped and not clients and not cleared:

@@ -54,6 +54,20 @@ class PoolProcess(Process):
             self.cluster.monitor.killed(actor, why)
             process.kill(f"killed by the pool: {why}")
 
+    def notice(self, actor: str) -> None:
+        """An actor that it owns has died: told to a registry that has not met it (PROTOCOL.md 7.1)."""
+        if actor in self.owned:
+            self.owned.discard(actor)
+            self._lost(actor)
+
+    def _lost(self, actor: str) -> None:
+        from openclaw_ray.testing.simulator.registry import RegistryProcess
+
+        if self.cluster.registry is None:
+            self.after(0.1, self._lost, actor)
+            return
+        self.cluster.network.tell(self, "registry", "main", RegistryProcess.on_growth_failed, actor, "its process died")
+
     def on_hold(self, run: str, actor: str) -> None:
         """Take a large value whose requester has no process."""
         from openclaw_ray.testing.simulator.registry import RegistryProcess

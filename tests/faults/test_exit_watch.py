@@ -1,0 +1,89 @@
+"""How the end of a process that is not one's own child is seen: by its pidfd, or by what it has left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from openclaw_ray.actors.exit_watch import ExitWatch, exit_status, kernel_tells, left_behind, parent_of
+from openclaw_ray.actors.session_log import output_path
+from openclaw_ray.core.death import Exit
+
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(30)]
+
+LEAVE = """
+import os, sys
+from openclaw_ray.actors.exit_watch import note_exits
+note_exits(sys.argv[1], "session-1")
+child = os.fork()
+if not child:
+    os._exit(3)
+os.waitpid(child, 0)
+if sys.argv[2] == "leave":
+    os._exit(260)
+"""
+REPORT = """what the program said
+Fatal Python error: {word}
+
+Thread 0x00007f (most recent call first):
+  File "/x/openclaw_ray/actors/session_actor.py", line 90 in _turns
+"""
+
+
+@pytest.mark.skipif(not kernel_tells(), reason="needs Linux 6.15")
+@pytest.mark.parametrize(("end", "seen"), [("import os; os._exit(7)", Exit(7)), ("input()", Exit(signal=9))])
+def test_a_pidfd_tells_the_exit(end: str, seen: Exit) -> None:
+    with subprocess.Popen([sys.executable, "-c", end], stdin=subprocess.PIPE) as process:
+        pidfd = os.pidfd_open(process.pid)
+        assert parent_of(process.pid) == os.getpid()
+        assert seen.code is not None or exit_status(pidfd, 0.0) is None
+        if seen.signal:
+            process.send_signal(seen.signal)
+        process.wait()
+        assert exit_status(pidfd, 1.0) == seen
+        os.close(pidfd)
+    assert parent_of(process.pid) == 0
+
+
+@pytest.mark.parametrize(("way", "seen"), [("leave", Exit(code=4)), ("end", None)])
+def test_an_exit_is_written_down_by_the_process_and_not_by_its_forks(
+    tmp_path: Path, way: str, seen: Exit | None
+) -> None:
+    (tmp_path / "logs").mkdir()
+    subprocess.run([sys.executable, "-c", LEAVE, str(tmp_path), way], check=False)
+    assert left_behind(str(tmp_path), "session-1") == seen
+    watch = ExitWatch(str(tmp_path))
+    assert watch.ended("session-1", wait=True) == seen
+    assert list((tmp_path / "logs").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        (REPORT.format(word="Segmentation fault"), Exit(signal=signal.SIGSEGV)),
+        (REPORT.format(word="Aborted"), Exit(signal=signal.SIGABRT)),
+        (REPORT.format(word="a word of tomorrow"), None),
+        (REPORT.format(word="Bus error").replace("session_actor.py", "tool.py"), None),
+        ("nothing of note", None),
+        ("", None),
+    ],
+)
+def test_a_crash_is_read_from_the_processs_own_report(tmp_path: Path, text: str, seen: Exit | None) -> None:
+    output = output_path(tmp_path, "session-1")
+    output.parent.mkdir()
+    output.write_text(text)
+    assert left_behind(str(tmp_path), "session-1") == seen
+
+
+def test_a_process_of_another_parent_is_not_watched(tmp_path: Path) -> None:
+    watch = ExitWatch(str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        watch.watch("session-1", process.pid)  # a worker would have this process's own parent
+        process.kill()
+    assert watch.ended("session-1", wait=True) is None
+    assert watch.starved() == 0
