@@ -28,7 +28,9 @@ def _ask(driver: Driver, *agents: str) -> None:
 
 
 def _recovered(driver: Driver) -> dict[str, int]:
-    found: dict[str, int] = json.loads(driver.line())
+    while not (line := driver.line()).startswith("{"):
+        pass  # Ray's own word on its worker processes
+    found: dict[str, int] = json.loads(line)
     return found
 
 

@@ -48,6 +48,8 @@ def row_of(rt: oc.Runtime, key: str) -> dict[str, Any]:
 def test_a_main_session_forgets_all_and_keeps_its_depth_over_ten_resets(rt: oc.Runtime) -> None:
     key = "agent:remembering:main"
     seen: set[str] = set()
+    rt.ask("remembering", "hi")
+    rt.reset(key)  # of what other tests have made it remember
     for _ in range(10):
         assert [rt.ask("remembering", "hi").value for _ in range(2)] == [1, 2]
         before = row_of(rt, key)
