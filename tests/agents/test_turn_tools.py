@@ -149,9 +149,7 @@ def test_what_cannot_be_as_asked_is_a_result_before_anything_is_asked(
 
 
 @pytest.mark.parametrize("params", [{}, {"task": " "}, {"task": "x", "to": "me"}, {"task": "x", "tusk": "y"}])
-def test_a_call_that_is_no_call_raises_and_asks_nothing(
-    drive: Drive, port: FakePort, params: dict[str, Any]
-) -> None:
+def test_a_call_that_is_no_call_raises_and_asks_nothing(drive: Drive, port: FakePort, params: dict[str, Any]) -> None:
     async def body(turn: Any) -> None:
         with pytest.raises(ToolInputError, match="sessions_spawn"):
             await turn.call("sessions_spawn", **params)
@@ -174,6 +172,7 @@ def test_a_child_that_nobody_hears_of_is_not_waited_for(drive: Drive, port: Fake
     async def body(turn: Any) -> None:
         result = await turn.call("sessions_spawn", task="x", expectsCompletionMessage=False)
         assert result["expectsCompletionMessage"] is False
+        port.views["children"] = [facts("run-1", delivery="not_required")]
         assert (await turn.call("sessions_yield")).status == "error"
 
     drive.ok(body, port)
@@ -217,6 +216,8 @@ def test_a_yield_waits_for_children_of_earlier_turns(drive: Drive, port: FakePor
 def test_a_yield_that_cannot_be_is_a_result_and_the_turn_goes_on(
     drive: Drive, port: FakePort, params: dict[str, Any], text: str
 ) -> None:
+    port.views["children"] = []
+
     async def body(turn: Any) -> str:
         result = await turn.call("sessions_yield", **params)
         assert (result.status, result.ok) == ("error", False)
@@ -225,6 +226,27 @@ def test_a_yield_that_cannot_be_is_a_result_and_the_turn_goes_on(
 
     ended = drive.ok(body, port)
     assert (ended.outcome.text, ended.yielded, port.rows) == ("went on", False, [])
+
+
+def test_a_turn_without_children_of_its_own_is_told_of_those_of_earlier_turns(drive: Drive, port: FakePort) -> None:
+    port.views["children"] = [facts("r1"), facts("r2", state="paused"), facts("r3", state="succeeded", pending=1)]
+
+    async def body(turn: Any) -> str:
+        result = await turn.call("sessions_yield")
+        assert result.status == "already_pending"
+        rows = [(row["runId"], row["childSessionKey"], row["state"]) for row in result["pendingChildren"]]
+        assert rows == [
+            ("r1", "agent:w:subagent:r1", "running"),
+            ("r2", "agent:w:subagent:r2", "paused"),
+            ("r3", "agent:w:subagent:r3", "completing"),
+        ]
+        return "went on"
+
+    assert drive.ok(body, port).outcome.text == "went on"
+
+
+def facts(run: str, *, state: str = "running", delivery: str = "pending", pending: int = 0) -> ChildFacts:
+    return ChildFacts(run, f"agent:w:subagent:{run}", "w", state, "x", 1, delivery, pending=pending)
 
 
 def test_a_yield_waits_for_children_or_a_message_and_nothing_else(drive: Drive, port: FakePort) -> None:

@@ -2,7 +2,7 @@
 
 ``yielded`` is the end of the turn, so no caller sees it as a result: `TurnYielded` is raised, and the result is a row
 of the transcript, where the resumed turn finds its private message. A batch takes in what is pending of earlier turns,
-too; there is nothing that would be ``already_pending`` without it.
+too. A turn that has no child of its own to wait for is told of theirs (``already_pending``), and goes on.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from openclaw_ray.agents.text import clean
+from openclaw_ray.agents.tools.subagents_stop import PAGE
 from openclaw_ray.agents.tools.tool import Caller, Steps, Tool
 from openclaw_ray.core.errors import TurnYielded
+from openclaw_ray.core.lifecycle import DeliveryState, RunState
+from openclaw_ray.core.results import camel_dict
+from openclaw_ray.core.subagent_rows import ChildFacts
 from openclaw_ray.core.tool_params import Kind, Parameter
 from openclaw_ray.core.tool_results import ToolResult
 
@@ -24,7 +28,6 @@ _DEFAULT = "Turn yielded."
 
 
 def _steps(caller: Caller, given: Mapping[str, Any]) -> Steps:
-    yield from ()  # it has nothing to wait for, and is a generator as every tool's steps are
     values = SESSIONS_YIELD.read(given)
     if "waitFor" in values:
         return _error("waitFor: not yet in effect (sessions take no messages from each other); leave it out")
@@ -32,11 +35,28 @@ def _steps(caller: Caller, given: Mapping[str, Any]) -> Steps:
         return _error("acknowledgment: not yet in effect (there is no channel to say it on); leave it out")
     pending = caller.children()
     if not pending:
+        children = yield caller.port.look("children", PAGE)
+        earlier = [_row(child) for child in children if child.active and child.delivery != DeliveryState.NOT_REQUIRED]
+        if earlier:
+            return ToolResult(_NAME, {"status": "already_pending", "pendingChildren": earlier})
         return _error("nothing pending: there is no child to wait for; spawn first, or end the turn with an answer")
     message = values.get("message", "").strip() or _DEFAULT
     result = {"tool": _NAME, "status": "yielded", "message": message, "pending": len(pending)}
     caller.port.append("tool", clean(json.dumps(result, ensure_ascii=False)))
     raise TurnYielded(None)
+
+
+def _row(child: ChildFacts) -> dict[str, Any]:
+    state = "paused" if child.state == RunState.PAUSED else "running"
+    return camel_dict(
+        {
+            "run_id": child.run_id,
+            "child_session_key": child.session_key,
+            "label": child.label,
+            "started_at": child.started_at,
+            "state": "completing" if RunState(child.state).terminal else state,
+        }
+    )
 
 
 def _error(text: str) -> ToolResult:
