@@ -189,10 +189,10 @@ class History:
         born = self.runs[run_id]["seq"]
         above = [view for _, view in self.above(run_id)]
         marked = any(v["mark"] > 0 and (v["route"] != "driver" or born < v["mark"]) for v in above)
-        stopped = marked or any(v.state is RunState.CANCELLED for v in above)
+        stopped = any(v.state is RunState.CANCELLED for v in above)
         clients = [v["client"] for _, v in self.above(run_id) if v["route"] == "driver" and v.state.terminal]
         cleared = any(view["session"] in self.archives.cleared for _, view in self.above(run_id))
-        if not stopped and not clients and not cleared:
+        if not stopped and not marked and not clients and not cleared:
             self.broken("each announce is delivered", f"{run_id} is discarded, and nothing above it was cleared")
         for client in clients:
             if (client, run_id) in self.given and not stopped and self.cluster.said_bye(client):
