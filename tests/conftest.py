@@ -1,33 +1,41 @@
 """Fixtures of more than one tier, and which tests run beside each other. Ray is started by those who ask for it only.
 
 Three test processes (``-n 3``): ``tests/ray``, which shares one runtime; ``tests/faults``, which kills processes of Ray
-clusters of its own; and all the others, which want a process in which Ray has never been. ``-n 0`` is one process.
+clusters of its own; and all the others, which want a process in which Ray has never been. ``-n 0`` is one process, in
+which the others come first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from typing import Any
 
 import pytest
 from support.runtimes import gate, mark, shared
 
 __all__ = ["gate", "mark", "shared"]
 
-_TIERS = ("ray", "faults")
+_OTHERS = "tests/others"
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
-    """Give each tier that needs Ray a process of its own, and begin with those: they take the longest.
-
-    A wrapper comes before the hook that reads the groups, which is registered after this one, and so called first.
-    """
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_tier(item) or "others"))
-    items.sort(key=lambda item: (*_TIERS, "").index(_tier(item)))
-    yield
+def _tier(nodeid: str) -> str:
+    """The folder of a test that needs Ray, else `_OTHERS`."""
+    tier = "/".join(nodeid.split("/")[:2])
+    return tier if tier in ("tests/ray", "tests/faults") else _OTHERS
 
 
-def _tier(item: pytest.Item) -> str:
-    folder = item.path.parent.name
-    return folder if folder in _TIERS else ""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What wants no Ray in its process comes before what starts one."""
+    items.sort(key=lambda item: _tier(item.nodeid) != _OTHERS)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Each tier to one process, whole and in its order."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByTier(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _tier(nodeid)
+
+    return ByTier(config, log)
