@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from openclaw_ray.agents._asking import accepted, item_request
+from openclaw_ray.agents._asking import item_request
 from openclaw_ray.agents._waits import Call, Wait
 from openclaw_ray.agents.port import SpawnRequest, TurnPort
 from openclaw_ray.agents.text import bounded
@@ -20,8 +20,6 @@ from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, Result
 
 __all__ = ["TurnMap"]
 
-_OF_ALL = frozenset({"agentId", "allowAgents", "maxSpawnDepth", "requireAgentId", "spawns"})
-"""Limits that refuse every item if they refuse the first one."""
 _PATIENCE = 0.05  # seconds until a refusal that nothing known to us can lift is tried again
 
 
@@ -54,7 +52,6 @@ class TurnMap:
         self._dismiss = dismiss
         self._results: list[Result[Any]] = []
         self._given: list[str] = []
-        self._refused: Receipt | None = None
         self._lock = threading.Lock()
         self._over = False
         self._ended = False
@@ -79,7 +76,7 @@ class TurnMap:
         self._dismiss(self._window.take_stops())
         if self._window.starved and not self._elsewhere():
             self.patience = _PATIENCE
-        return self._window.done or self._window.failure is not None or self._refused is not None
+        return self._window.done or self._window.failure is not None
 
     def ended_elsewhere(self, run_id: str) -> None:
         """A child that is not this map's has settled."""
@@ -90,11 +87,7 @@ class TurnMap:
 
         Raises:
             RunError: with ``on_error="raise"``, for the first item without success; the others are stopped.
-            SpawnForbidden: this session may not spawn this agent at all; nothing was started.
         """
-        if self._refused is not None:
-            self.abandon()
-            accepted(self._refused)
         failure = self._window.failure
         if failure is not None:
             self.abandon()
@@ -145,9 +138,6 @@ class TurnMap:
             self._window.reject(ticket, error)
             return
         receipt = future.result()
-        if not receipt.accepted and receipt.limit in _OF_ALL and (ticket.index == 0 or self._refused is not None):
-            self._refused = self._refused or receipt
-            return
         self._window.receipt(ticket, receipt)
         if receipt.accepted:
             ended = partial(self._post, partial(self._settled, receipt.run_id))

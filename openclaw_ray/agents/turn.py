@@ -143,7 +143,6 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             on_error: ``collect``, or ``raise``: the first item without success stops the others.
 
         Raises:
-            SpawnForbidden: this session may not spawn this agent, or none; nothing was started.
             RunError: with ``on_error="raise"``.
             Cancelled: the turn is to end.
             Exception: what ``items`` raised; the children that run are stopped.

@@ -55,8 +55,6 @@ def list_agents(app: str | None, config_file: str | None, as_json: bool) -> int:
     for note in notes:
         click.echo(f"note: {note}", err=True)
     rows = agent_rows(known, config, limits)
-    if not rows:
-        click.echo("note: no agents are configured; --app FILE lists those of an app file", err=True)
     if as_json:
         output = JsonLines()
         for row in rows:

@@ -109,24 +109,14 @@ def _describe(error: BaseException, file: Path) -> str:
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
-    where = _place(error, file)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    where = f" ({file.name}, line {frames[-1].lineno})" if frames else ""
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         python = os.path.basename(sys.executable)
         return f"{text}{where}; install {error.name} for {sys.executable} ({python} -m pip install …)"
     if isinstance(error, SystemExit):
         return f"it calls sys.exit({error.code!r}) when it is imported{where}"
     return f"{text}{where}"
-
-
-def _place(error: BaseException, file: Path) -> str:
-    """The line of the app file that it came from, and the innermost one of the user's own modules."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if Path(frame.filename).is_relative_to(file.parent)]
-    if not own:
-        return ""
-    here = [frame for frame in own if frame.filename == str(file)]
-    places = [*here[-1:], *(own[-1:] if not here or own[-1] is not here[-1] else ())]
-    return f" ({', from '.join(f'{Path(frame.filename).name}, line {frame.lineno}' for frame in reversed(places))})"
 
 
 def _agent_id(value: object, shown: str) -> str | None:

@@ -193,7 +193,7 @@ def map_command(
             with _closed_at_the_end(mapped) as results:
                 for index, result in enumerate(results):
                     output.write(result_row(index, waiting.popleft(), result, tracebacks=work.tracebacks))
-                    progress.advance(ok=None if result.status == "cancelled" else result.ok)
+                    progress.advance(ok=result.ok)
                     taken.count(result)
                     failed += not result.ok
                     if failed and on_error == "raise" and interrupt.exit_code is None:

@@ -22,7 +22,7 @@ LINE_EVERY = 5.0
 class Progress(Protocol):
     """What a command tells while it works through its items."""
 
-    def advance(self, *, ok: bool | None) -> None:
+    def advance(self, *, ok: bool) -> None:
         """One more item is done."""
 
     def set_total(self, total: int) -> None:
@@ -41,7 +41,7 @@ class NoProgress:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def advance(self, *, ok: bool | None) -> None:
+    def advance(self, *, ok: bool) -> None:
         """Nothing."""
 
     def set_total(self, total: int) -> None:
@@ -63,23 +63,18 @@ class LineProgress:
         self._stream = stream
         self._clock = clock
         self._total: int | None = None
-        self._ok = self._failed = self._stopped = 0
+        self._ok = self._failed = 0
         self._started = self._told = clock()
 
-    def advance(self, *, ok: bool | None) -> None:
-        """Count it, `None` as stopped; a line if the last one is long enough ago."""
-        self._count(ok)
-        if self._clock() - self._told >= LINE_EVERY:
-            self._told = self._clock()
-            self.note(self._line())
-
-    def _count(self, ok: bool | None) -> None:
-        if ok is None:
-            self._stopped += 1
-        elif ok:
+    def advance(self, *, ok: bool) -> None:
+        """Count it; a line if the last one is long enough ago."""
+        if ok:
             self._ok += 1
         else:
             self._failed += 1
+        if self._clock() - self._told >= LINE_EVERY:
+            self._told = self._clock()
+            self.note(self._line())
 
     def set_total(self, total: int) -> None:
         """Keep it for the next line."""
@@ -98,9 +93,8 @@ class LineProgress:
         seconds = self._clock() - self._started
         of_total = "" if self._total is None else f" of {self._total}"
         failed = f", {self._failed} failed" if self._failed else ""
-        stopped = f", {self._stopped} stopped" if self._stopped else ""
         rate = f", {done / seconds:.0f}/s" if seconds > 0 else ""
-        return f"{self._label}: {done}{of_total} done{failed}{stopped} in {seconds:.1f} s{rate}"
+        return f"{self._label}: {done}{of_total} done{failed} in {seconds:.1f} s{rate}"
 
 
 class BarProgress(LineProgress):
@@ -124,10 +118,12 @@ class BarProgress(LineProgress):
         self._task = self._bar.add_task(label, total=None, failed="")
         self._bar.start()
 
-    def advance(self, *, ok: bool | None) -> None:
+    def advance(self, *, ok: bool) -> None:
         """Move the bar."""
-        self._count(ok)
-        if self._failed:
+        if ok:
+            self._ok += 1
+        else:
+            self._failed += 1
             self._bar.update(self._task, failed=f"{self._failed} failed")
         self._bar.advance(self._task)
 

@@ -223,6 +223,7 @@ def open_view(name: str | None, state_dir: str | None) -> Iterator[StateView]:
         JournalError: its state cannot be read.
     """
     from openclaw_ray.core.errors import RayUnreachable, RuntimeNotFound
+    from openclaw_ray.store.places import newest_state_dir
 
     with kept_for_data(), contextlib.ExitStack() as stack:
         view: StateView | None = None
@@ -230,7 +231,8 @@ def open_view(name: str | None, state_dir: str | None) -> Iterator[StateView]:
             with contextlib.suppress(RuntimeNotFound, RayUnreachable):
                 view = _enter(stack, LiveView.open(name))
         if view is None:
-            view = _on_disk(stack, name, state_dir)
+            place = newest_state_dir(name) if state_dir is None else Path(state_dir).expanduser()
+            view = _enter(stack, DiskView.open(place))
         yield view
 
 
@@ -242,25 +244,6 @@ def view_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
-
-
-def _on_disk(stack: contextlib.ExitStack, name: str | None, state_dir: str | None) -> StateView:
-    """The state that is named, else the newest one that this version can read."""
-    from openclaw_ray.core.errors import JournalError
-    from openclaw_ray.store.places import list_runtimes, newest_state_dir
-
-    if state_dir is not None:
-        return _enter(stack, DiskView.open(Path(state_dir).expanduser()))
-    if name is None:
-        for place in list_runtimes():
-            try:
-                view = _enter(stack, DiskView.open(place.path))
-                next(iter(view.runs()), None)
-            except JournalError as error:
-                click.echo(f"note: passed over: {error}", err=True)
-            else:
-                return view
-    return _enter(stack, DiskView.open(newest_state_dir(name)))
 
 
 def _enter(stack: contextlib.ExitStack, view: AbstractContextManager[StateView]) -> StateView:

@@ -233,7 +233,7 @@ def _unnamed(facts: SpawnFacts, limits: SpawnLimits) -> Refusal:
 def _not_allowed(target: str, facts: SpawnFacts, limits: SpawnLimits) -> Refusal:
     text = (
         f"agentId {target!r} is not allowed for agent {facts.requester_agent} "
-        f"(allowed: {_choice(facts, limits)}; {limits.allow_path}); add it there, or \"*\" for all"
+        f"(allowed: {_choice(facts, limits)}; {limits.allow_path})"
     )
     return Refusal("forbidden", text, "allowAgents", path=limits.allow_path)
 

@@ -110,10 +110,3 @@ def test_a_failed_import_leaves_no_half_module(tmp_path: Path) -> None:
     with pytest.raises(CommandError):
         load_app(write(tmp_path, "my_half.py", "x = 1\nraise ValueError\n"))
     assert "my_half" not in sys.modules
-
-
-def test_an_import_error_below_names_the_innermost_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "deep_helper.py").write_text("import os\nfrom os import nothing_like_it\n")
-    (tmp_path / "deep_app.py").write_text("import openclaw_ray as oc\nimport deep_helper\n")
-    with pytest.raises(CommandError, match=r"deep_helper\.py, line 2, from deep_app\.py, line 2"):
-        load_app(str(tmp_path / "deep_app.py"))
