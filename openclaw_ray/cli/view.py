@@ -137,6 +137,8 @@ class DiskView:
         Raises:
             JournalError: there is none, or it cannot be read.
         """
+        import pickle
+
         from openclaw_ray.actors.registry_views import event_of, run_row, session_row
         from openclaw_ray.core.errors import JournalError
         from openclaw_ray.core.protocol.records import Run, Session, thaw
@@ -146,7 +148,7 @@ class DiskView:
         def thawed(cls: type[Any], data: bytes) -> Any:
             try:
                 return thaw(cls, data)
-            except (ValueError, TypeError, AttributeError, ImportError) as error:
+            except (ValueError, TypeError, AttributeError, ImportError, EOFError, pickle.UnpicklingError) as error:
                 why = f"a {cls.__name__.lower()} in it was written by another version of openclaw_ray ({error})"
                 raise JournalError(str(state_dir / JOURNAL), why) from error
 

@@ -87,7 +87,7 @@ def test_a_newest_journal_that_cannot_be_read_is_passed_over_with_a_note(
     assert str(home / "new") in note
     assert "another version" in note
     spoil(home / "old")
-    with pytest.raises(JournalError, match="ray/new/"), open_view(None, None):
+    with pytest.raises(JournalError, match="ray/old/"), open_view(None, None):
         pass
     with pytest.raises(JournalError), open_view("new", None) as seen:
         list(seen.runs())
