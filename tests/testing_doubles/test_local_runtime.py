@@ -475,3 +475,13 @@ def test_a_map_with_a_name_runs_nothing_twice() -> None:
         assert [result.run_id for result in again][:2] == first
         assert [result.text for result in again] == ["echo: a", "echo: b", "echo: c"]
         assert rt.stats().sessions_started == 3
+
+
+@oc.agent(id="maps_another")
+def maps_another(turn: oc.SyncTurn) -> str:
+    return " ".join(result.text or "" for result in turn.map("echo", ["a", "b"]))
+
+
+def test_a_map_that_a_rule_refuses_fails_by_the_rule_not_by_what_is_made_of_its_results() -> None:
+    with LocalRuntime(agents=[maps_another, echo]) as rt, pytest.raises(oc.RunFailed, match=r"'echo' is not allowed"):
+        rt.ask("maps_another", "go", timeout=30)
