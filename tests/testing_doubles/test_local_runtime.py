@@ -241,7 +241,8 @@ def test_what_the_pool_cannot_hold_waits(tmp_path: Path) -> None:
 def test_an_agent_may_spawn_itself_only_unless_it_is_allowed_more() -> None:
     with runtime(config=None) as rt:
         result = rt.result(rt.spawn("go", "holds", input=1))
-        assert result.text == "never"
+        assert result.error is not None
+        assert result.error.type == "SpawnForbidden"
         assert not rt.runs(agent="sleeps")
 
 
