@@ -60,6 +60,7 @@ class SessionActor:
     def __init__(self, settings: SessionSettings, actor_id: str) -> None:
         self.settings = settings
         self.actor_id = actor_id
+        self.log = SessionLog(settings.state_dir, actor_id)
         become_subreaper()
         note_exits(settings.state_dir, actor_id)
         end_with_raylet()
@@ -74,7 +75,6 @@ class SessionActor:
         registry = find_actor(settings.runtime, "registry")
         self.courier = CourierThread(actor_id, settings.runtime, registry, self, timeout=settings.registry_timeout)
         self.code = Code(self.courier)
-        self.log = SessionLog(settings.state_dir, actor_id)
         context = ray.get_runtime_context()
         self.courier.post(Hello(actor_id, context.get_node_id(), os.getpid(), context.current_actor))
         self.baseline: Baseline | None = None

@@ -1,7 +1,8 @@
 """The output of turns: file descriptors 1 and 2 of a session process, its tools' output included (DESIGN.md 9).
 
-1. From the first turn on, both go to the process's own file, ``<actor>.out``. Most turns write nothing and cost
-   nothing.
+1. For the whole life of the process both go to its own file, ``<actor>.out``: Ray prints what a worker says on the
+   driver's terminal, and how one of many processes ended is nothing for there. Most turns write nothing and cost
+   nothing. What was written before the first turn is no session's and is passed on to Ray.
 2. At the end of a turn that wrote something, the file becomes, or is appended to, ``<sessionId>.log``.
 3. A process that dies in a turn leaves its ``<actor>.out`` behind; the run record says which actor that was.
 """
@@ -27,6 +28,9 @@ def output_path(state_dir: str | Path, actor_id: str) -> Path:
     return Path(state_dir) / "logs" / f"{actor_id}.out"
 
 
+_PASSED_ON = 64 * 1024
+
+
 class SessionLog:
     """The output of one session process."""
 
@@ -34,15 +38,19 @@ class SessionLog:
         self._state_dir = state_dir
         self._path = output_path(state_dir, actor_id)
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._own: int | None = None
+        self._own = os.dup(2)
         self._fd = -1
+        self._fresh = True
+        with contextlib.suppress(OSError):  # a full disk: the first turn tries again, and fails by it
+            self._open()
 
     def begin(self) -> None:
         """A turn begins (1)."""
-        if self._own is None:
-            self._own = os.dup(2)
         if self._fd < 0:
             self._open()
+        if self._fresh:
+            self._fresh = False
+            self._pass_on()
 
     def end(self, session_id: str) -> None:
         """The turn has ended: what it wrote is the session's (2)."""
@@ -62,9 +70,15 @@ class SessionLog:
 
     def one_line(self, text: str) -> None:
         """One line to the process's own error output: Ray's driver sees one per failure."""
-        if self._own is not None:
-            with contextlib.suppress(OSError):
-                os.write(self._own, (text.replace("\n", " ")[:400] + "\n").encode())
+        with contextlib.suppress(OSError):
+            os.write(self._own, (text.replace("\n", " ")[:400] + "\n").encode())
+
+    def _pass_on(self) -> None:
+        _flush()
+        if os.fstat(self._fd).st_size:
+            with contextlib.suppress(OSError), self._path.open("rb") as before:
+                os.write(self._own, before.read(_PASSED_ON))
+            os.ftruncate(self._fd, 0)
 
     def _open(self) -> None:
         old, self._fd = self._fd, os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

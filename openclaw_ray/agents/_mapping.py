@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from openclaw_ray.agents._asking import item_request
+from openclaw_ray.agents._asking import accepted, item_request
 from openclaw_ray.agents._waits import Call, Wait
 from openclaw_ray.agents.port import SpawnRequest, TurnPort
 from openclaw_ray.agents.text import bounded
@@ -76,7 +76,8 @@ class TurnMap:
         self._dismiss(self._window.take_stops())
         if self._window.starved and not self._elsewhere():
             self.patience = _PATIENCE
-        return self._window.done or self._window.failure is not None
+        window = self._window
+        return window.done or window.failure is not None or window.forbidden is not None
 
     def ended_elsewhere(self, run_id: str) -> None:
         """A child that is not this map's has settled."""
@@ -86,8 +87,12 @@ class TurnMap:
         """The results in the order of the items.
 
         Raises:
+            SpawnForbidden, SpawnError: the first item was refused, and with it the map.
             RunError: with ``on_error="raise"``, for the first item without success; the others are stopped.
         """
+        if self._window.forbidden is not None:
+            self.abandon()
+            accepted(self._window.forbidden)
         failure = self._window.failure
         if failure is not None:
             self.abandon()

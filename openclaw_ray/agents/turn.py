@@ -131,8 +131,9 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
     ) -> list[Result[Any]]:
         """Run one child per item and give their results in the order of the items (PROTOCOL.md 4.6).
 
-        A refusal by ``maxChildrenPerAgent`` is waited out. Whatever else goes wrong with an item is the
-        result in its place: a refusal, an empty or too large item, a run that failed, timed out or was lost.
+        A refusal by ``maxChildrenPerAgent`` is waited out; any other one of the first item is raised, as by `spawn`.
+        Whatever else goes wrong with an item is the result in its place, with ``text=None``: a later refusal, an
+        empty or too large item, a run that failed, timed out or was lost.
 
         Args:
             agent_id: who runs the items.
@@ -143,6 +144,7 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             on_error: ``collect``, or ``raise``: the first item without success stops the others.
 
         Raises:
+            SpawnForbidden, SpawnError: the first item is refused by a rule, and nothing was started.
             RunError: with ``on_error="raise"``.
             Cancelled: the turn is to end.
             Exception: what ``items`` raised; the children that run are stopped.

@@ -62,6 +62,8 @@ def list_agents(app: str | None, config_file: str | None, as_json: bool) -> int:
     else:
         columns = ("agent", "default", "spawns", "may name", "depth", "children", "at once", "origin")
         print_table(columns, map(_cells, rows), right=("depth", "children", "at once"))
+    if not rows and app is None:
+        click.echo("note: the configuration names no agents; --app FILE lists those of an app file", err=True)
     return OK
 
 

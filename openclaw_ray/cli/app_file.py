@@ -108,15 +108,34 @@ def _describe(error: BaseException, file: Path) -> str:
     """What went wrong, where in the user's own code, and what to do."""
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError):
-        return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-    where = f" ({file.name}, line {frames[-1].lineno})" if frames else ""
+        spots = [f"{error.filename}, line {error.lineno}", *_own_line(error, file)]
+        return f"{type(error).__name__}: {error.msg} ({'; imported by '.join(spots)})"
+    where = _where(error, file)
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         python = os.path.basename(sys.executable)
         return f"{text}{where}; install {error.name} for {sys.executable} ({python} -m pip install …)"
     if isinstance(error, SystemExit):
         return f"it calls sys.exit({error.code!r}) when it is imported{where}"
     return f"{text}{where}"
+
+
+def _where(error: BaseException, file: Path) -> str:
+    """The app file's own line, and the innermost one of the modules beside it, where the error is."""
+    spots = _own_line(error, file)
+    beside = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).is_relative_to(file.parent) and "site-packages" not in frame.filename
+    ]
+    if beside and beside[-1].filename != str(file):
+        inner = beside[-1]
+        spots.insert(0, f"{Path(inner.filename).relative_to(file.parent)}, line {inner.lineno}")
+    return f" ({'; imported by '.join(spots)})" if spots else ""
+
+
+def _own_line(error: BaseException, file: Path) -> list[str]:
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    return [f"{file.name}, line {frames[-1].lineno}"] if frames else []
 
 
 def _agent_id(value: object, shown: str) -> str | None:

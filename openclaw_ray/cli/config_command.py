@@ -21,6 +21,9 @@ __all__ = ["config"]
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 _FILE = click.argument("file", required=False, type=click.Path(path_type=Path))
+_CONFIG = click.option(
+    "--config", "config_file", metavar="FILE", type=click.Path(path_type=Path), help="The same, as for other commands."
+)
 
 
 @click.group(short_help="Check, show and describe configurations.", no_args_is_help=False)
@@ -34,8 +37,9 @@ def config() -> None:
 
 @config.command("check", short_help="Say what is wrong with a configuration.")
 @_FILE
+@_CONFIG
 @_JSON
-def check(file: Path | None, as_json: bool) -> int:
+def check(file: Path | None, config_file: Path | None, as_json: bool) -> int:
     """Say what is wrong with a configuration: one line for each fault, with its path and the way out.
 
     Of one that is in order it lists what does not act: keys of ours that are not in effect yet, and real OpenClaw
@@ -44,7 +48,7 @@ def check(file: Path | None, as_json: bool) -> int:
     from openclaw_ray.config import ConfigError
 
     try:
-        loaded = _load(file)
+        loaded = _load(_one(file, config_file))
     except ConfigError as error:
         _tell_faults(error.faults, as_json)
         return USAGE
@@ -66,15 +70,16 @@ def check(file: Path | None, as_json: bool) -> int:
 
 @config.command("show", short_help="Print a configuration's values.")
 @_FILE
+@_CONFIG
 @click.option("--effective", is_flag=True, help="Every value in force, the defaults too.")
 @click.option("--agent", metavar="ID", help="Only what holds for one agent.")
 @_JSON
-def show(file: Path | None, effective: bool, agent: str | None, as_json: bool) -> int:
+def show(file: Path | None, config_file: Path | None, effective: bool, agent: str | None, as_json: bool) -> int:
     """Print the values that a configuration sets, each with the place where it is set.
 
     What the environment puts in is shown as it is written, as ${NAME}. With --json it is one object a line.
     """
-    loaded = _load(file)
+    loaded = _load(_one(file, config_file))
     try:
         found = [one for one in loaded.settings(agent=agent) if effective or _is_set(one, agent)]
     except ValueError as error:
@@ -110,6 +115,12 @@ def schema(as_table: bool, as_json: bool) -> int:
     else:
         _print(json.dumps(library.json_schema(), ensure_ascii=False, indent=None if as_json else 2))
     return OK
+
+
+def _one(file: Path | None, config_file: Path | None) -> Path | None:
+    if file is not None and config_file is not None:
+        raise click.UsageError("give the file once: as FILE, or with --config FILE")
+    return config_file if file is None else file
 
 
 def _load(file: Path | None) -> Config:

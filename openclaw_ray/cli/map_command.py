@@ -25,6 +25,7 @@ from openclaw_ray.cli.map_rows import TakenOver, result_row
 from openclaw_ray.cli.opening import Place, open_runtime, place_options
 from openclaw_ray.cli.output import JsonLines
 from openclaw_ray.cli.progress import Progress, open_progress
+from openclaw_ray.core.lifecycle import ResultStatus
 from openclaw_ray.core.named_map import check_map_id
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ def map_command(
             with _closed_at_the_end(mapped) as results:
                 for index, result in enumerate(results):
                     output.write(result_row(index, waiting.popleft(), result, tracebacks=work.tracebacks))
-                    progress.advance(ok=result.ok)
+                    progress.advance(ok=result.ok, stopped=result.status is ResultStatus.CANCELLED)
                     taken.count(result)
                     failed += not result.ok
                     if failed and on_error == "raise" and interrupt.exit_code is None:

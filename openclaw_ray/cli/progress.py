@@ -22,8 +22,8 @@ LINE_EVERY = 5.0
 class Progress(Protocol):
     """What a command tells while it works through its items."""
 
-    def advance(self, *, ok: bool) -> None:
-        """One more item is done."""
+    def advance(self, *, ok: bool, stopped: bool = False) -> None:
+        """One more item has an outcome; without ``ok`` it failed, or was stopped."""
 
     def set_total(self, total: int) -> None:
         """It is known how many there are."""
@@ -41,7 +41,7 @@ class NoProgress:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def advance(self, *, ok: bool) -> None:
+    def advance(self, *, ok: bool, stopped: bool = False) -> None:
         """Nothing."""
 
     def set_total(self, total: int) -> None:
@@ -63,15 +63,12 @@ class LineProgress:
         self._stream = stream
         self._clock = clock
         self._total: int | None = None
-        self._ok = self._failed = 0
+        self._ok = self._failed = self._stopped = 0
         self._started = self._told = clock()
 
-    def advance(self, *, ok: bool) -> None:
+    def advance(self, *, ok: bool, stopped: bool = False) -> None:
         """Count it; a line if the last one is long enough ago."""
-        if ok:
-            self._ok += 1
-        else:
-            self._failed += 1
+        self._count(ok, stopped)
         if self._clock() - self._told >= LINE_EVERY:
             self._told = self._clock()
             self.note(self._line())
@@ -88,11 +85,24 @@ class LineProgress:
         """The last line."""
         self.note(self._line())
 
+    def _count(self, ok: bool, stopped: bool) -> None:
+        if ok:
+            self._ok += 1
+        elif stopped:
+            self._stopped += 1
+        else:
+            self._failed += 1
+
+    def _not_ok(self) -> str:
+        counts = ((self._failed, "failed"), (self._stopped, "stopped"))
+        return ", ".join(f"{count} {word}" for count, word in counts if count)
+
     def _line(self) -> str:
-        done = self._ok + self._failed
+        done = self._ok + self._failed  # what was stopped is not done
         seconds = self._clock() - self._started
         of_total = "" if self._total is None else f" of {self._total}"
-        failed = f", {self._failed} failed" if self._failed else ""
+        failed = self._not_ok()
+        failed = f", {failed}" if failed else ""
         rate = f", {done / seconds:.0f}/s" if seconds > 0 else ""
         return f"{self._label}: {done}{of_total} done{failed} in {seconds:.1f} s{rate}"
 
@@ -118,13 +128,11 @@ class BarProgress(LineProgress):
         self._task = self._bar.add_task(label, total=None, failed="")
         self._bar.start()
 
-    def advance(self, *, ok: bool) -> None:
+    def advance(self, *, ok: bool, stopped: bool = False) -> None:
         """Move the bar."""
-        if ok:
-            self._ok += 1
-        else:
-            self._failed += 1
-            self._bar.update(self._task, failed=f"{self._failed} failed")
+        self._count(ok, stopped)
+        if not ok:
+            self._bar.update(self._task, failed=self._not_ok())
         self._bar.advance(self._task)
 
     def set_total(self, total: int) -> None:

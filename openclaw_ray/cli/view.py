@@ -3,7 +3,8 @@
 1. A state dir that was named is read from disk, whether its runtime still runs or not.
 2. A name is looked for in the Ray cluster at ``RAY_ADDRESS``, or in this machine's if the name has an owner
    now: a live runtime also tells what waits for what, and where things run.
-3. If it is not there, its state on this machine is read; without a name, that of the runtime written to last.
+3. If it is not there, its state on this machine is read; without a name, that of the runtime written to last
+   whose journal can be read: those of other versions are passed over, with a note.
 
 What changes something needs a live one: `openclaw_ray.cli.live`.
 """
@@ -79,6 +80,16 @@ class DiskView:
         """Page by page from the journal."""
         return _pages(self._reading.runs, _with_states(filters, states))
 
+    def look(self) -> None:
+        """Read a run and a session, the newest and the oldest of each.
+
+        Raises:
+            JournalError: this version cannot read them.
+        """
+        for newest_first in (True, False):
+            self._reading.runs(limit=1, newest_first=newest_first)
+            self._reading.sessions(limit=1, newest_first=newest_first)
+
     @property
     def in_use(self) -> bool:
         """Whether a runtime has it open, as far as can be told from here."""
@@ -126,6 +137,8 @@ class DiskView:
         Raises:
             JournalError: there is none, or it cannot be read.
         """
+        import pickle
+
         from openclaw_ray.actors.registry_views import event_of, run_row, session_row
         from openclaw_ray.core.errors import JournalError
         from openclaw_ray.core.protocol.records import Run, Session, thaw
@@ -135,7 +148,7 @@ class DiskView:
         def thawed(cls: type[Any], data: bytes) -> Any:
             try:
                 return thaw(cls, data)
-            except (ValueError, TypeError, AttributeError, ImportError) as error:
+            except (ValueError, TypeError, AttributeError, ImportError, EOFError, pickle.UnpicklingError) as error:
                 why = f"a {cls.__name__.lower()} in it was written by another version of openclaw_ray ({error})"
                 raise JournalError(str(state_dir / JOURNAL), why) from error
 
@@ -231,8 +244,11 @@ def open_view(name: str | None, state_dir: str | None) -> Iterator[StateView]:
             with contextlib.suppress(RuntimeNotFound, RayUnreachable):
                 view = _enter(stack, LiveView.open(name))
         if view is None:
-            place = newest_state_dir(name) if state_dir is None else Path(state_dir).expanduser()
-            view = _enter(stack, DiskView.open(place))
+            if state_dir is None and name is None:
+                view = _newest(stack)
+            else:
+                place = newest_state_dir(name) if state_dir is None else Path(state_dir).expanduser()
+                view = _enter(stack, DiskView.open(place))
         yield view
 
 
@@ -244,6 +260,32 @@ def view_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def _newest(stack: contextlib.ExitStack) -> StateView:
+    """The runtime written to last, of those whose journals can be read.
+
+    Raises:
+        RuntimeNotFound: there is none on this machine.
+        JournalError: none can be read; that of the newest.
+    """
+    from openclaw_ray.core.errors import JournalError
+    from openclaw_ray.store.places import list_runtimes, newest_state_dir
+
+    newest_state_dir()  # raises if there is none
+    first: JournalError | None = None
+    for place in list_runtimes():
+        try:
+            with contextlib.ExitStack() as opening:
+                view = opening.enter_context(DiskView.open(place.path))
+                view.look()
+                stack.push(opening.pop_all())
+                return view
+        except JournalError as error:
+            first = first or error
+            click.echo(f"note: passed over: {error}", err=True)
+    assert first is not None
+    raise first
 
 
 def _enter(stack: contextlib.ExitStack, view: AbstractContextManager[StateView]) -> StateView:

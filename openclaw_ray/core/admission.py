@@ -93,7 +93,7 @@ class Refusal:
 
     Attributes:
         status: ``forbidden`` if a policy said no, ``error`` if the request cannot mean anything.
-        error: the limit, the value seen, where it is set.
+        error: the limit, the value seen, where it is set, the way out.
         limit: the setting's name, ``agentId``, ``task`` or ``stop``.
         value, maximum: the figures, where there are any.
         path: where the limit is set, where it is.
@@ -215,25 +215,31 @@ def _bad_id(raw: str) -> Refusal:
 
 def _too_deep(facts: SpawnFacts, limits: SpawnLimits) -> Refusal:
     at, most = facts.depth, limits.max_spawn_depth
-    text = f"maxSpawnDepth reached: {facts.requester_key} is at depth {at} of {most} ({limits.depth_path})"
+    text = (
+        f"maxSpawnDepth reached: {facts.requester_key} is at depth {at} of {most} "
+        f"({limits.depth_path}; raise it there, or spawn less deep)"
+    )
     return Refusal("forbidden", text, "maxSpawnDepth", at, most, limits.depth_path)
 
 
 def _too_many(facts: SpawnFacts, limits: SpawnLimits) -> Refusal:
     active, most, path = facts.active_children, limits.max_children, limits.children_path
-    text = f"maxChildrenPerAgent reached: {active} of {most} active under {facts.requester_key} ({path})"
+    text = (
+        f"maxChildrenPerAgent reached: {active} of {most} active under {facts.requester_key} "
+        f"({path}; join children first, or raise it there)"
+    )
     return Refusal("forbidden", text, "maxChildrenPerAgent", active, most, path)
 
 
 def _unnamed(facts: SpawnFacts, limits: SpawnLimits) -> Refusal:
-    text = f"agentId is required: name one of {_choice(facts, limits)} ({limits.require_path})"
+    text = f"agentId is required: name one of {_choice(facts, limits)}, or unset {limits.require_path}"
     return Refusal("forbidden", text, "requireAgentId", path=limits.require_path)
 
 
 def _not_allowed(target: str, facts: SpawnFacts, limits: SpawnLimits) -> Refusal:
     text = (
         f"agentId {target!r} is not allowed for agent {facts.requester_agent} "
-        f"(allowed: {_choice(facts, limits)}; {limits.allow_path})"
+        f'(allowed: {_choice(facts, limits)}; {limits.allow_path}; add it there, or "*" for all)'
     )
     return Refusal("forbidden", text, "allowAgents", path=limits.allow_path)
 
@@ -241,7 +247,10 @@ def _not_allowed(target: str, facts: SpawnFacts, limits: SpawnLimits) -> Refusal
 def _unknown(target: str, facts: SpawnFacts, limits: SpawnLimits) -> Refusal:
     known = name_list(tuple(sorted(limits.configured))) if facts.operator else _choice(facts, limits)
     word = "configured" if facts.operator else "allowed"
-    text = f"agentId {target!r} is not a configured agent ({word}: {known}; agents.entries)"
+    text = (
+        f"agentId {target!r} is not a configured agent ({word}: {known}; "
+        "pass it in agents=[…], or add it to agents.entries)"
+    )
     return Refusal("forbidden", text, "agentId", path="agents.entries")
 
 

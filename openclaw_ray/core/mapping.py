@@ -10,7 +10,8 @@ It has no thread, clock or I/O of its own; a turn, a driver and the simulator sh
 3. A refusal by ``maxChildrenPerAgent`` is back-pressure: the item goes back to the front, and no more runs
    than were accepted are tried until one ends. One more is tried when a whole window of runs has ended
    since. If no run of the map is left to wait for, `MapWindow.starved` is true, and the owner calls
-   `MapWindow.place_freed` when a child from elsewhere ends. Any other refusal is an error result in place.
+   `MapWindow.place_freed` when a child from elsewhere ends. Any other refusal is an error result in place;
+   that of the first item, while nothing has been accepted, is also `MapWindow.forbidden`: a rule is against the map.
 4. A run that failed, timed out or was lost is admitted anew, as a new run, up to ``retries`` times. A
    cancelled one is not: somebody wanted it to end.
 5. An item that is known already, of an earlier try of a map that has a name, takes no ticket: its result stands in
@@ -121,6 +122,8 @@ class MapWindow:
         self._known = known
         self._failure: Result[Any] | None = None
         self._broken: BaseException | None = None
+        self._forbidden: Receipt | None = None
+        self._begun = False
         self._exhausted = False
         self._stopped = False
         self._next_index = 0
@@ -187,6 +190,7 @@ class MapWindow:
         if ends_then < 0:
             return
         if receipt.accepted:
+            self._begun = True
             self._running[receipt.run_id] = ticket
             if self._stopped:
                 self._stops.append(receipt.run_id)
@@ -202,6 +206,8 @@ class MapWindow:
             kind = "SpawnForbidden" if receipt.status == "forbidden" else "SpawnError"
             why = receipt.error or f"the spawn was answered {receipt.status!r}"
             cancelled = receipt.limit == STOPPED
+            if not cancelled and not self._begun and self._is_first(ticket.index):
+                self._forbidden = self._forbidden or receipt
             self._finish(ticket.index, _refused("stopped" if cancelled else kind, why, cancelled=cancelled))
         if not self._asked:
             self._early.clear()
@@ -279,6 +285,11 @@ class MapWindow:
         return self._failure
 
     @property
+    def forbidden(self) -> Receipt | None:
+        """The refusal of the first item by a rule that time does not lift, if no item had been accepted then."""
+        return self._forbidden
+
+    @property
     def starved(self) -> bool:
         """True if an item waits for a place and no run of this map is left that could free one."""
         return bool(self._again) and self._ceiling == 0 and not self.in_flight
@@ -292,6 +303,11 @@ class MapWindow:
     @property
     def _ready(self) -> int:
         return len(self._in_place) + len(self._as_they_come)
+
+    def _is_first(self, index: int) -> bool:
+        """Whether no item before this one waits for an answer, or to be asked for again."""
+        asked = min((ticket.index for ticket, _ in self._asked.values()), default=index)
+        return index <= asked and not (self._again and self._again[0][0] < index)
 
     def _finish(self, index: int, result: Result[Any]) -> None:
         if result.index != index:

@@ -239,6 +239,30 @@ def test_any_other_refusal_is_an_error_result_in_place_and_is_not_retried(status
     assert (result.error.type, result.error.message, result.error.cause) == (kind, "unknown agent", "refused")
 
 
+@pytest.mark.parametrize(
+    ("before", "refused", "forbidden"), [("", 0, True), ("reject", 1, True), ("accept", 1, False), ("wait", 1, False)]
+)
+def test_a_refusal_is_one_of_the_map_only_if_no_item_before_it_was_accepted_or_waits(
+    before: str, refused: int, forbidden: bool
+) -> None:
+    window = MapWindow("abc", 3)
+    tickets = window.admit()
+    if before == "reject":
+        window.reject(tickets[0], ValueError("empty"))
+    elif before == "accept":
+        accept(window, tickets[0])
+    window.receipt(tickets[refused], Receipt("forbidden", error="unknown agent", limit="allowAgents"))
+    assert (window.forbidden is not None) == forbidden
+
+
+def test_neither_a_full_house_nor_a_stop_is_a_refusal_of_the_map() -> None:
+    window = MapWindow("ab", 2)
+    one, two = window.admit()
+    refuse(window, one)
+    window.receipt(two, Receipt("forbidden", error="stopping", limit="stop"))
+    assert window.forbidden is None
+
+
 def test_an_item_that_cannot_be_asked_for_is_an_error_result_in_place() -> None:
     window = MapWindow("ab", 2)
     one, two = window.admit()

@@ -12,7 +12,7 @@ from turn_drive import Drive
 
 from openclaw_ray.agents import Turn
 from openclaw_ray.agents.port import SpawnRequest
-from openclaw_ray.core.errors import RunFailed
+from openclaw_ray.core.errors import RunFailed, SpawnError, SpawnForbidden
 from openclaw_ray.core.lifecycle import ResultStatus
 from openclaw_ray.core.mapping import BACK_PRESSURE
 from openclaw_ray.core.results import Receipt, Result
@@ -135,15 +135,48 @@ def test_an_item_that_cannot_be_asked_for_is_an_error_in_its_place(drive: Drive,
     assert port.summaries == ["map of w: 3 items ended: 2 error, 1 ok"]
 
 
-def test_a_refusal_is_an_error_in_its_place(drive: Drive, port: FakePort) -> None:
-    port.answer = lambda request: Receipt("forbidden", error="agent w is not allowed", limit="allowAgents")
+@pytest.mark.parametrize("on_error", ["collect", "raise"])
+@pytest.mark.parametrize(
+    ("status", "kind", "limit", "maximum"),
+    [
+        ("forbidden", SpawnForbidden, "allowAgents", None),
+        ("forbidden", SpawnForbidden, "maxSpawnDepth", 1),
+        ("forbidden", SpawnForbidden, BACK_PRESSURE, 0),
+        ("error", SpawnError, "agentId", None),
+    ],
+)
+def test_a_map_whose_first_item_a_rule_refuses_raises_it(
+    drive: Drive,
+    port: FakePort,
+    on_error: str,
+    status: str,
+    kind: type[SpawnError | SpawnForbidden],
+    limit: str,
+    maximum: int | None,
+) -> None:
+    port.answer = lambda request: Receipt(status, error="w may not be named", limit=limit, maximum=maximum)
 
     async def body(turn: Any) -> None:
-        (result,) = await turn.map("w", ["a"], retries=2)
-        assert (result.status, result.error.type) == ("error", "SpawnForbidden")
+        with pytest.raises(kind, match="w may not be named"):
+            await turn.map("w", "abcdefghijkl", retries=2, on_error=on_error)
 
     drive.ok(body, port)
-    assert len(port.requests) == 1
+    assert port.consumed == []
+
+
+def test_a_refusal_after_something_was_started_is_an_error_in_its_place(drive: Drive, port: FakePort) -> None:
+    port.run = shout
+    port.answer = lambda request: (
+        Receipt("forbidden", error="agent w is not allowed", limit="allowAgents") if request.task == "b" else None
+    )
+
+    async def body(turn: Any) -> None:
+        first, second, third = await turn.map("w", "abc", retries=2)
+        assert (first.text, third.text) == ("A", "C")
+        assert (second.status, second.text, second.error.type) == ("error", None, "SpawnForbidden")
+
+    drive.ok(body, port)
+    assert len(port.requests) == 3
 
 
 def test_a_failed_item_is_run_again(drive: Drive, port: FakePort) -> None:

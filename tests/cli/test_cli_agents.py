@@ -100,3 +100,13 @@ def test_a_wrong_configuration_has_exit_code_2(files: Path, capsys: pytest.Captu
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "maxSpawnDepth" in captured.err
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_where_there_are_none_it_says_how_to_see_those_of_an_app(
+    files: Path, capsys: pytest.CaptureFixture[str], more: list[str]
+) -> None:
+    assert run(["agents", "list", *more]) == 0
+    said = capsys.readouterr()
+    assert "--app FILE" in said.err
+    assert "note" not in said.out

@@ -110,3 +110,14 @@ def test_a_failed_import_leaves_no_half_module(tmp_path: Path) -> None:
     with pytest.raises(CommandError):
         load_app(write(tmp_path, "my_half.py", "x = 1\nraise ValueError\n"))
     assert "my_half" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("source", "line"), [("import no_such_module\n", 1), ("\nraise ValueError('no')\n", 2), ("\n\ndef (:\n", 3)]
+)
+def test_an_error_in_a_module_of_its_own_is_told_with_both_lines(tmp_path: Path, source: str, line: int) -> None:
+    name = f"my_helper{line}"
+    write(tmp_path, f"{name}.py", source)
+    path = write(tmp_path, f"my_importing{line}.py", f"\nimport {name}\n")
+    with pytest.raises(CommandError, match=rf"{name}.py, line {line}; imported by my_importing{line}.py, line 2\)"):
+        load_app(path)

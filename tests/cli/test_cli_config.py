@@ -158,3 +158,15 @@ def test_schema_and_table_are_printed(capfd: pytest.CaptureFixture[str]) -> None
     assert table.startswith("| key | type | default | meaning |\n")
     assert run(["config", "schema", "--table", "--json"]) == 0
     assert len(rows(capfd.readouterr().out)) == len(table.splitlines()) - 2
+
+
+def test_the_file_may_be_given_with_an_option_as_for_other_commands(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    faulty = write(tmp_path, FAULTY, "faulty.json5")
+    assert run(["config", "check", "--config", faulty]) == 2
+    assert run(["config", "show", faulty, "--config", faulty]) == 2
+    assert "give the file once" in capfd.readouterr().err
+    real = write(tmp_path, "{agents: {defaults: {subagents: {maxConcurrent: 3}}}}", "real.json5")
+    assert run(["config", "show", "--config", real]) == 0
+    assert "maxConcurrent = 3" in capfd.readouterr().out

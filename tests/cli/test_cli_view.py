@@ -76,6 +76,31 @@ def test_the_newest_runtime_on_disk_is_read(home: Path) -> None:
         assert [row["runId"] for row in seen.runs(["failed", "succeeded"])] == ["run1", "run0"]
 
 
+def test_a_newest_journal_that_cannot_be_read_is_passed_over_with_a_note(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil(home / "new")
+    with open_view(None, None) as seen:
+        assert seen.source == f"runtime old ({home / 'old'})"
+    [note] = capsys.readouterr().err.splitlines()
+    assert note.startswith("note: passed over: ")
+    assert str(home / "new") in note
+    assert "another version" in note
+    spoil(home / "old")
+    with pytest.raises(JournalError, match="ray/old/"), open_view(None, None):
+        pass
+    with pytest.raises(JournalError), open_view("new", None) as seen:
+        list(seen.runs())
+
+
+def spoil(state_dir: Path) -> None:
+    """Add a run of a version to come."""
+    journal = SqliteJournal(state_dir / places.JOURNAL)
+    [run, _] = record(9, RunState.QUEUED)
+    journal.commit([run._replace(data=b"of a version to come")])
+    journal.close()
+
+
 def test_pages_are_followed_to_their_end(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view, "_PAGE", 2)
     with open_view(None, None) as seen:

@@ -149,6 +149,19 @@ def test_progress_lines_are_rare_and_the_last_one_sums_up() -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", [LineProgress, BarProgress])
+def test_what_was_stopped_is_neither_done_nor_failed(kind: type[LineProgress]) -> None:
+    stream = io.StringIO()
+    progress = kind("exec", stream)
+    progress.set_total(4)
+    progress.advance(ok=True)
+    progress.advance(ok=False)
+    for _ in range(2):
+        progress.advance(ok=False, stopped=True)
+    progress.close()
+    assert "exec: 2 of 4 done, 1 failed, 2 stopped in " in stream.getvalue().splitlines()[-1]
+
+
 def test_unwanted_progress_says_only_notes() -> None:
     stream = io.StringIO()
     progress = NoProgress(stream)

@@ -51,11 +51,25 @@ def test_a_spawn_that_breaks_no_rule_is_admitted() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("facts", "limits", "way_out"),
+    [
+        (replace(FACTS, depth=5), LIMITS, "raise it there"),
+        (replace(FACTS, active_children=5), LIMITS, "join children first"),
+        (FACTS, replace(LIMITS, require_agent_id=True), "name one of main, or unset"),
+        (replace(FACTS, agent_id="docs"), LIMITS, 'add it there, or "*" for all'),
+        (replace(FACTS, agent_id="nobody"), replace(LIMITS, allow_agents=("*",)), "or add it to agents.entries"),
+    ],
+)
+def test_a_refusal_by_a_rule_names_the_way_out(facts: SpawnFacts, limits: SpawnLimits, way_out: str) -> None:
+    assert way_out in refused(facts, limits).error
+
+
 def test_the_children_cap_is_told_in_words_and_in_parts() -> None:
     assert refused(replace(FACTS, active_children=5)) == Refusal(
         "forbidden",
         "maxChildrenPerAgent reached: 5 of 5 active under agent:main:main "
-        "(agents.defaults.subagents.maxChildrenPerAgent)",
+        "(agents.defaults.subagents.maxChildrenPerAgent; join children first, or raise it there)",
         "maxChildrenPerAgent",
         5,
         5,

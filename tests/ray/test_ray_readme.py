@@ -21,6 +21,7 @@ PRINTS = [
     ["eno owt eerht"],
     ["Ada Grace | Alan Edsger"],
     ["where?: looked left, looked right"],
+    ["RED", "GREEN"],
     ["RED GREEN BLUE"],
     ["found: two papers", "found: three papers"],
 ]

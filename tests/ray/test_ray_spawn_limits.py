@@ -44,7 +44,7 @@ def test_of_fifty_spawns_at_once_five_are_accepted(rt: oc.Runtime, gate: Gate) -
                     "maximum": 5,
                     "path": "agents.defaults.subagents.maxChildrenPerAgent",
                     "text": f"maxChildrenPerAgent reached: 5 of 5 active under {receipt.session_key} "
-                    "(agents.defaults.subagents.maxChildrenPerAgent)",
+                    "(agents.defaults.subagents.maxChildrenPerAgent; join children first, or raise it there)",
                 }.items()
             )
         )
@@ -92,7 +92,7 @@ def test_the_deepest_session_is_at_the_configured_depth(rt: oc.Runtime) -> None:
         "path": "agents.defaults.subagents.maxSpawnDepth",
         "text": deepest["text"],
     }
-    assert "is at depth 5 of 5 (agents.defaults.subagents.maxSpawnDepth)" in deepest["text"]
+    assert "is at depth 5 of 5 (agents.defaults.subagents.maxSpawnDepth; raise it there" in deepest["text"]
 
 
 def test_a_message_to_a_main_session_begins_at_depth_0(rt: oc.Runtime) -> None:

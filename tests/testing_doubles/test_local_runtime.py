@@ -241,7 +241,8 @@ def test_what_the_pool_cannot_hold_waits(tmp_path: Path) -> None:
 def test_an_agent_may_spawn_itself_only_unless_it_is_allowed_more() -> None:
     with runtime(config=None) as rt:
         result = rt.result(rt.spawn("go", "holds", input=1))
-        assert result.text == "never"
+        assert result.error is not None
+        assert result.error.type == "SpawnForbidden"
         assert not rt.runs(agent="sleeps")
 
 
@@ -475,3 +476,13 @@ def test_a_map_with_a_name_runs_nothing_twice() -> None:
         assert [result.run_id for result in again][:2] == first
         assert [result.text for result in again] == ["echo: a", "echo: b", "echo: c"]
         assert rt.stats().sessions_started == 3
+
+
+@oc.agent(id="maps_another")
+def maps_another(turn: oc.SyncTurn) -> str:
+    return " ".join(result.text or "" for result in turn.map("echo", ["a", "b"]))
+
+
+def test_a_map_that_a_rule_refuses_fails_by_the_rule_not_by_what_is_made_of_its_results() -> None:
+    with LocalRuntime(agents=[maps_another, echo]) as rt, pytest.raises(oc.RunFailed, match=r"'echo' is not allowed"):
+        rt.ask("maps_another", "go", timeout=30)

@@ -112,7 +112,7 @@ class Admitting:
         s = self.s
         own = s.agents.get(requester.agent)
         if own is not None and not self._may_spawn(own, operator):
-            text = f"{requester.key} may not spawn: agent {own.id!r} is declared with spawns=False"
+            text = f"{requester.key} may not spawn: agent {own.id!r} is declared with spawns=False; take that away"
             return Refusal("forbidden", text, "spawns")
         facts = SpawnFacts(
             requester_key=requester.key,
