@@ -131,6 +131,10 @@ class Clients:
             self._leave(client_id, "client_gone")
         for actor_id in list(s.actors):
             crew.died(actor_id, "the runtime was started anew")
+        for run in s.runs.values():
+            if run.held_by == "pool":  # the pool of before has gone, and with it what it held
+                run.held_by = ""
+                s.touch(run)
         if not recover:
             resuming.end_the_rest()
         for claim in list(s.claims.values()):

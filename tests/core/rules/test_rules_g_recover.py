@@ -378,3 +378,17 @@ def test_without_the_rule_a_second_interruption_forgets_the_first(hand: Hand) ->
     with without(Resuming, "_stood", stood):
         down(hand)
         assert down(hand) != {"resumed": 1}
+
+
+def test_a_large_value_that_the_pool_of_before_held_is_gone(hand: Hand) -> None:
+    yielded(hand, "b", "c")
+    hand.begin("b").settle("b is done", held=100_000)
+    hand.do(hand.registry.value_held("b", hand.run("b").held_by))
+    assert hand.run("b").held_by == "pool"
+    hand.begin("c").started()
+    down(hand)
+    up(hand)
+    turn = hand.begin("a")
+    assert [(c.run, c.actor) for c in turn.spec.completions] == [("b", ""), ("c", "")]
+    turn.settle("both heard")
+    assert hand.state("a") == "succeeded"
