@@ -172,10 +172,16 @@ class Requester:
                     end.set_exception(self._over)
         return end
 
-    def expects(self, run_id: str) -> bool:
-        """True for a child of ours whose end no program has been given."""
+    def expected(self, run_id: str) -> Future[Completion] | None:
+        """The future of a child's end if no program has been given it; `None` for others' runs."""
         with self._lock:
-            return run_id in self._ends
+            return self._ends.get(run_id)
+
+    def consume_later(self, run_id: str) -> None:
+        """Nobody waits for this end any more: it is consumed when it comes, and does not stay in memory."""
+        end = self.expected(run_id)
+        if end is not None:
+            end.add_done_callback(lambda done: None if done.exception() else self.consume((run_id,)))
 
     def read(self, completed: Completed) -> Completion:
         """An end that is not ours, or was consumed before: with its value, if that was journaled."""

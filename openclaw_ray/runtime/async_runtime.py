@@ -193,9 +193,9 @@ class AsyncRuntime(AsyncOperating):
         """Wait for the end of a run, and give its outcome; see `Runtime.result`."""
         sync = self._sync
         sync._open()
-        if not sync._client.requester.expects(receipt.run_id):
+        end = sync._client.requester.expected(receipt.run_id)
+        if end is None:
             return await self._result_of_other(receipt, timeout)
-        end = sync._client.requester.completion(receipt.run_id)
         try:
             done = await self._waits.outcome(end, timeout)
         except TimeoutError:
@@ -240,6 +240,7 @@ class AsyncRuntime(AsyncOperating):
                 return accepted_message(receipt)
             done = await self._waits.outcome(requester.completion(receipt.run_id), timeout_seconds)
         except TimeoutError:
+            requester.consume_later(receipt.run_id)
             return accepted_message(receipt)
         except asyncio.CancelledError:
             asked.add_done_callback(self._hear_unseen)

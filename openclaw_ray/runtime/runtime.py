@@ -224,9 +224,9 @@ class Runtime(Operating):
             RuntimeClosed: the runtime was closed meanwhile.
         """
         self._open()
-        if not self._client.requester.expects(receipt.run_id):
+        end = self._client.requester.expected(receipt.run_id)
+        if end is None:
             return self._result_of_other(receipt, timeout)
-        end = self._client.requester.completion(receipt.run_id)
         try:
             done = end.result(timeout)
         except FutureTimeout:
@@ -293,6 +293,7 @@ class Runtime(Operating):
         try:
             done = self._client.requester.completion(receipt.run_id).result(timeout_seconds)
         except FutureTimeout:
+            self._client.requester.consume_later(receipt.run_id)
             return accepted_message(receipt)
         self._client.requester.consume((receipt.run_id,))
         return replied(receipt, done.result)

@@ -178,3 +178,15 @@ def test_twelve_hundred_waiters_do_not_hold_up_what_is_asked(own: oc.Runtime) ->
     figures = {name: {"p50": sorted(all_)[50], "p99": sorted(all_)[98]} for name, all_ in times.items()}
     print(json.dumps({name: {k: round(v, 1) for k, v in each.items()} for name, each in figures.items()}))
     assert max(each["p99"] for each in figures.values()) < 100
+
+
+def test_a_reply_that_nobody_waits_for_any_more_is_kept_on_disk_alone(own: oc.Runtime, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    sent = own.send("clerk", f"{log} wait", timeout_seconds=0.1)
+    Path(f"{log}.go").touch()
+
+    def nothing_kept() -> None:
+        assert own._client.requester.expected(sent.run_id) is None
+
+    eventually(nothing_kept, 20)
+    assert own.result(sent.receipt, timeout=20).text == "wait"
