@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -204,15 +203,16 @@ class AsyncRuntime(AsyncOperating):
         return done.result
 
     async def _result_of_other(self, receipt: Receipt, timeout: float | None) -> Result[Any]:
-        until = None if timeout is None else time.monotonic() + timeout
-        seq = await self._in_thread(self._sync._query, "last_event")
-        while (ended := await self._in_thread(self._sync._query, "ended", receipt.run_id)) is None:
-            left = 1.0 if until is None else min(1.0, until - time.monotonic())
-            if left <= 0:
-                raise JoinTimeout(timeout or 0.0, (receipt.session_key,))
-            for event in await self._events_after(seq, left):
-                seq = event.seq
-        return self._sync._client.requester.read(ended).result
+        sync = self._sync
+        ended = await self._in_thread(sync._query, "ended", receipt.run_id)
+        if ended is None:
+            try:
+                ended = await self._waits.outcome(sync._others.join(receipt.run_id), timeout)
+            except TimeoutError:
+                raise JoinTimeout(timeout or 0.0, (receipt.session_key,)) from None
+            finally:
+                sync._others.leave(receipt.run_id)
+        return sync._client.requester.read(ended).result
 
     async def ask(self, to: str, text: str, timeout: float | None = None) -> Result[Any]:
         """Send a message, and wait until the tree that it started has settled; see `Runtime.ask`."""

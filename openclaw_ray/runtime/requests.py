@@ -20,6 +20,7 @@ from openclaw_ray.core.results import Receipt, StopReport
 from openclaw_ray.runtime.client import Client, TurnClient
 from openclaw_ray.runtime.looking import RuntimeView
 from openclaw_ray.runtime.named_map import NamedMap
+from openclaw_ray.runtime.others import OthersEnds
 
 __all__ = ["Requests"]
 
@@ -35,6 +36,7 @@ class Requests(RuntimeView):
         super().__init__(client.runtime, limits)
         self._client = client
         self._width = width
+        self._others = OthersEnds(self)
 
     def _spawning(
         self, task: str, agent_id: str | None, *, requester: str | None, **options: Any

@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import os
 import signal
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
@@ -236,14 +235,14 @@ class Runtime(Operating):
 
     def _result_of_other(self, receipt: Receipt, timeout: float | None) -> Result[Any]:
         """Of a run that another requester hears of, or whose end was given out before."""
-        until = None if timeout is None else time.monotonic() + timeout
-        seq = self._query("last_event")
-        while (ended := self._query("ended", receipt.run_id)) is None:
-            left = 1.0 if until is None else min(1.0, until - time.monotonic())
-            if left <= 0:
-                raise JoinTimeout(timeout or 0.0, (receipt.session_key,))
-            for event in self._events_after(seq, left):
-                seq = event.seq
+        ended = self._query("ended", receipt.run_id)
+        if ended is None:
+            try:
+                ended = self._others.join(receipt.run_id).result(timeout)
+            except FutureTimeout:
+                raise JoinTimeout(timeout or 0.0, (receipt.session_key,)) from None
+            finally:
+                self._others.leave(receipt.run_id)
         return self._client.requester.read(ended).result
 
     def ask(self, to: str, text: str, timeout: float | None = None) -> Result[Any]:

@@ -19,6 +19,7 @@ from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.results import StopReport, StopRow
 from openclaw_ray.runtime.looking import RuntimeView
 from openclaw_ray.runtime.opening import default_agent
+from openclaw_ray.runtime.others import OthersEnds
 from openclaw_ray.runtime.runtime import Runtime
 from openclaw_ray.runtime.starting import agent_entries, fit_limits
 from openclaw_ray.testing.local.client import LocalClient
@@ -113,6 +114,7 @@ class LocalRuntime(Runtime):
         self._engine = None
         self._memory = ProcessMemory()
         self._width = max(1, min(2 * cpus, pool_max))
+        self._others = OthersEnds(self)
         known = list(agents)
         with standing_in(self._memory):
             bundle = make_bundle(known) if known else None
