@@ -30,10 +30,15 @@ _SHOWN = 5
     help="Configuration (JSON5).  [default: OPENCLAW_CONFIG_PATH, else ~/.openclaw/openclaw.json]",
 )
 @click.option("--state", metavar="DIR", help="State dir.  [default: that of named runtimes, ~/.openclaw/ray]")
-def doctor(as_json: bool, address: str | None, config_file: str | None, state: str | None) -> int:
+@click.option("--fix", "mend", is_flag=True, help="Have sessions that were resumed too often be resumed again.")
+@click.option("--name", metavar="NAME", help="--fix: of this live runtime.  [default: all on this machine]")
+def doctor(
+    as_json: bool, address: str | None, config_file: str | None, state: str | None, mend: bool, name: str | None
+) -> int:
     """Check Ray, the cluster at --address, limits of this machine, the state dir and the configuration.
 
-    Nothing is changed: state that dead runtimes have left is listed, never deleted. A cluster is given 30
+    Nothing is changed without --fix: state that dead runtimes have left is listed, never deleted. With it, sessions of
+    live runtimes that restarts do not resume any more (they have a tombstone) are let go. A cluster is given 30
     seconds to answer.
 
     \b
@@ -45,6 +50,8 @@ def doctor(as_json: bool, address: str | None, config_file: str | None, state: s
         facts = look(address, config_file, state)
         found = check_all(facts)
         failed = any(check.verdict is Verdict.FAIL for check in found)
+        for runtime, key in _mended(mend, name):
+            click.echo(f"note: {key} of runtime {runtime} is resumed again after a restart", err=True)
         if as_json:
             leftovers = [each.to_json() for each in facts.leftovers]
             JsonLines().write({"ok": not failed, "checks": [c.to_json() for c in found], "leftovers": leftovers})
@@ -57,6 +64,14 @@ def doctor(as_json: bool, address: str | None, config_file: str | None, state: s
             if (more := len(died) - _SHOWN) > 0:
                 click.echo(f"note: … and {more} more (--json has all)", err=True)
     return FAILED if failed else OK
+
+
+def _mended(mend: bool, name: str | None) -> list[tuple[str, str]]:
+    if not mend:
+        return []
+    from openclaw_ray.cli.doctor_fix import clear_tombstones
+
+    return clear_tombstones(name)
 
 
 def _in_a_line(*texts: str) -> str:

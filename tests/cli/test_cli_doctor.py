@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ from openclaw_ray.cli.doctor_facts import Cluster, Facts, Leftover
 from openclaw_ray.cli.doctor_gather import state_facts
 from openclaw_ray.cli.main import run
 from openclaw_ray.cli.ray_probe import versions_in
+from openclaw_ray.cli.view import LiveView
 from openclaw_ray.store import places
 from openclaw_ray.store.sqlite_journal import SqliteJournal
 
@@ -205,3 +209,26 @@ def test_many_leftovers_are_named_in_part(
     assert captured.err.count("died with something un-ended") == 5
     assert "and 3 more" in captured.err
     assert "ok" in captured.out
+
+
+def test_fix_clears_tombstones_of_the_runtime_that_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+
+    class Here:
+        def clear_tombstones(self) -> tuple[str, ...]:
+            return ("agent:keeper:main",)
+
+    @contextlib.contextmanager
+    def live(name: str) -> Iterator[SimpleNamespace]:
+        opened.append(name)
+        yield SimpleNamespace(runtime=Here())
+
+    monkeypatch.setattr(doctor_module, "look", lambda *_: WELL)
+    monkeypatch.setattr(LiveView, "open", live)
+    assert run(["doctor"]) == 0
+    assert opened == []
+    assert run(["doctor", "--fix", "--name", "nightly"]) == 0
+    assert opened == ["nightly"]
+    assert "agent:keeper:main of runtime nightly is resumed again" in capsys.readouterr().err
