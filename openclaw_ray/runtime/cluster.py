@@ -61,6 +61,8 @@ def attach(*, start: bool = True, near: str = "") -> Guest:
     address = os.environ.get("RAY_ADDRESS", "") or near or ("" if start else "auto")
     if address.startswith("ray://"):
         raise RayClientUnsupported(address)
+    if address == "auto":
+        address = _latest()
     _probe(address)
     left = threading.Event()
     try:
@@ -105,6 +107,19 @@ def _init_in_a_thread_that_stays(left: threading.Event) -> None:
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 """What an HTTP/2 client says first: its preface and empty settings."""
 _SETTINGS = 4
+
+
+def _latest() -> str:
+    """The address that Ray takes for ``auto``: that of a cluster of before may still be noted on this machine, and is
+    to be probed as any other."""
+    try:
+        from ray._private.services import get_ray_address_from_environment
+
+        return str(get_ray_address_from_environment("auto", None))
+    except ConnectionError as error:
+        raise RayUnreachable("auto", str(error)) from error
+    except (ImportError, TypeError):  # another version of Ray: it finds its way itself, and may take longer
+        return "auto"
 
 
 def _probe(address: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 import warnings
@@ -121,10 +122,11 @@ def join(name: str, on_lost: str) -> Opened:
     from openclaw_ray.config import load
     from openclaw_ray.store.places import address_of, list_runtimes
 
+    near = address_of(name)
     try:
-        guest = attach(start=False, near=address_of(name))
+        guest = attach(start=False, near=near)
     except RayUnreachable as error:
-        if error.address != "auto":
+        if near or os.environ.get("RAY_ADDRESS", "auto") not in ("", "auto"):
             raise
         here = tuple(place.name for place in list_runtimes() if place.owner is not None)
         raise RuntimeNotFound(name, here) from error

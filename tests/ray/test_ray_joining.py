@@ -238,9 +238,9 @@ def test_agents_of_a_connected_client_bring_their_module_along(rt: oc.Runtime) -
 
 def test_an_agent_that_hangs_when_it_is_made_is_an_error_in_time(shared: oc.Runtime) -> None:
     began = time.monotonic()
-    with pytest.raises(AgentImportError, match=r"'hanging'.*not made within 7 s"):
+    with pytest.raises(AgentImportError, match=r"'hanging'.*not made within 4 s"):
         oc.Runtime.start(agents=[joining_agents.Hanging], config=SMALL)
-    assert time.monotonic() - began < 30  # beside other tests; its own part of that is 7
+    assert time.monotonic() - began < 30  # beside other tests; its own part of that is 4
 
 
 def test_two_agents_of_one_id_are_refused_before_anything_starts(shared: oc.Runtime) -> None:
@@ -332,3 +332,23 @@ def test_workers_of_a_test_suite_beside_each_other_do_not_meet(rt: oc.Runtime) -
     for name, _, _, _ in answers:
         with pytest.raises(RuntimeNotFound):
             oc.Runtime.connect(name)
+
+
+def test_a_cluster_of_before_that_is_still_noted_is_not_waited_for(
+    shared: oc.Runtime, tmp_path: Path
+) -> None:
+    """Ray's note of the last cluster outlives it; Ray itself tries to reach that for a minute."""
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text("127.0.0.1:1")
+    source = """
+        import json, time
+        from unittest import mock
+        import openclaw_ray as oc
+        with mock.patch("ray._private.services.find_gcs_addresses", lambda: set()):
+            try:
+                oc.Runtime.connect("never")
+            except oc.OpenClawRayError as error:
+                print(json.dumps([type(error).__name__]))
+        """
+    env: dict[str, str | None] = {"RAY_ADDRESS": None, "RAY_TMPDIR": str(tmp_path)}
+    assert run_program(source, env=env, nothing_left=False).answer() == ["RuntimeNotFound"]
