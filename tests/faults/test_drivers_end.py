@@ -106,7 +106,13 @@ def killed(ray_here: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     owner = Driver(str(HERE / "any_driver.py"), "kill", log.path, str(place), RAY_ADDRESS=ray_here)
     try:
         name = owner.line().split()[1]
-        sessions = _sessions(log)
+
+        def all_at_work() -> list[psutil.Process]:
+            found = _sessions(log)
+            assert len(found) == 2 * 4
+            return found
+
+        sessions = eventually(all_at_work, 20)
         with oc.Runtime.connect(name) as client, ThreadPoolExecutor() as threads:
             receipt = client.spawn(agent_id="polite", input=(log.path, "clients"))
             log.wait_for(3)

@@ -77,7 +77,7 @@ def test_a_host_keeps_its_ray_its_namespace_and_its_logging() -> None:
         logging.basicConfig(level=logging.WARNING)
         logging.getLogger("hosts.own").setLevel(logging.DEBUG)
         import ray
-        ray.init(num_cpus=2, namespace="hosts", include_dashboard=False, logging_level=logging.WARNING)
+        ray.init("local", num_cpus=2, namespace="hosts", include_dashboard=False, logging_level=logging.WARNING)
 
         def seen():
             loggers = [logging.getLogger(name) for name in ("", "ray", "hosts.own")]
@@ -139,7 +139,7 @@ def test_a_host_that_shuts_its_ray_down_first_does_not_get_another_one() -> None
         """
         import json, threading
         import ray
-        ray.init(num_cpus=2, include_dashboard=False)
+        ray.init("local", num_cpus=2, include_dashboard=False)
         import agents
         import openclaw_ray as oc
         from openclaw_ray.core.errors import RuntimeClosed
