@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Code"]
 
 _FETCH_WITHIN = 30.0
-_MADE_WITHIN = 4.0
+_MADE_WITHIN = 3.0
 """Seconds in which an agent's class is made: a start that hangs is an error within ten, Ray's own part included."""
 
 
