@@ -69,7 +69,8 @@ def cancel(task: str, timeout: float | None, as_json: bool, name: str | None) ->
 @click.option("--json", "as_json", is_flag=True, help="The task as one JSON object.")
 @live_option
 def retry(task: str, as_json: bool, name: str | None) -> int:
-    """Deliver the announce of the ended task TASK again: one that has failed or was suspended. Nothing runs again.
+    """Deliver the announce of the ended task TASK again: one that was suspended, after four receivers died of it.
+    Nothing runs again.
 
     \b
     Exit status: 0 it is on its way or delivered, 1 not, 2 no such task or runtime.
