@@ -124,6 +124,7 @@ class Requester:
                 request.task_name,
                 request.item,
                 request.cleanup,
+                request.ask,
             )
             if request.expects or request.route != "ask":  # else nothing will come
                 with self._lock:

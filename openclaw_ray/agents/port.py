@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
+from openclaw_ray.core.session_facts import ChildAsk
 
 __all__ = ["Child", "SpawnRequest", "TurnPort"]
 
@@ -23,6 +24,7 @@ class SpawnRequest:
     """One spawn, as asked for by a program; ``input`` is any Python object or reference (`MISSING` if not given).
 
     ``item``: what it is to a map that has a name. ``cleanup``: ``delete`` has it archived once its end was heard of.
+    ``ask``: what is asked for beyond that.
     """
 
     task: str
@@ -37,6 +39,7 @@ class SpawnRequest:
     task_name: str | None = None
     item: MapItem | None = None
     cleanup: str = "keep"
+    ask: ChildAsk | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""After each test: nothing of the runtime it used is left bound, queued, held or running (STYLE.md 11)."""
+"""After each test: nothing of the runtime it used is left bound, queued, held or running (STYLE.md 11).
+
+A test that fails half-way may leave its sessions at work; they are stopped, so that the next one has a clean runtime.
+"""
 
 from __future__ import annotations
 
@@ -34,5 +37,11 @@ def _at_rest(runtime: oc.Runtime, mark: ProcessMark) -> Iterator[oc.Runtime]:
     from openclaw_ray.testing.leaks import assert_at_rest
 
     yield runtime
-    assert_at_rest(runtime)
-    mark.assert_none(tools_only=True)
+    try:
+        assert_at_rest(runtime)
+        mark.assert_none(tools_only=True)
+    except AssertionError:
+        for run in runtime.runs(limit=100):
+            if run["state"] in ("queued", "running", "paused") and run["sessionKey"] != runtime.root_key:
+                runtime.stop(run["sessionKey"])
+        raise

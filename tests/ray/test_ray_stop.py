@@ -61,7 +61,7 @@ def test_one_that_does_not_listen_is_ended_after_its_grace(rt: oc.Runtime, gate:
 def test_the_processes_of_its_tools_end_with_it(rt: oc.Runtime, gate: Gate, mark: ProcessMark) -> None:
     receipt = rt.spawn("work", "with_tools", input=gate.place)
     gate.wait_for(1)
-    assert len(mark.alive(tools_only=True)) >= 2
+    eventually(lambda: len(mark.alive(tools_only=True)) >= 2, what="the shell and what it starts")
     report = rt.stop(receipt.session_key)
     assert report.stopped == 1
     mark.assert_none(tools_only=True)

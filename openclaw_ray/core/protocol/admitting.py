@@ -12,6 +12,7 @@ from openclaw_ray.core.keys import main_key, normalise_agent_id, role
 from openclaw_ray.core.lifecycle import DeliveryState, RunKind
 from openclaw_ray.core.limits import Compat
 from openclaw_ray.core.named_map import MapItem
+from openclaw_ray.core.protocol.child_facts import child_facts
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.inbox import inbox_full
 from openclaw_ray.core.protocol.messages import Admit
@@ -55,18 +56,11 @@ class Admitting:
         agent_id = admit.agent_id if admit.agent_id is not None else requester.agent
         refusal = self._check(requester, parent, operator, admit)
         if refusal is not None:
-            return self._refuse(
-                Receipt(
-                    refusal.status,
-                    agent_id=agent_id,
-                    error=refusal.error,
-                    limit=refusal.limit,
-                    value=refusal.value,
-                    maximum=refusal.maximum,
-                    path=refusal.path,
-                )
-            )
+            return self._refuse(_refused(refusal, agent_id))
         entry = s.agents[normalise_agent_id(agent_id) or agent_id]
+        facts = child_facts(s, requester, entry, admit)
+        if isinstance(facts, Refusal):
+            return self._refuse(_refused(facts, agent_id))
         if admit.session_key in s.sessions:
             return self._refuse(Receipt("error", error=f"session key {admit.session_key!r} is taken"))
         if admit.item is not None and self._taken_over(admit.item):
@@ -85,6 +79,7 @@ class Admitting:
             admit.label,
             task_name=admit.task_name,
             cleanup=admit.cleanup,
+            facts=facts,
         )
         s.sessions[child.key] = child
         self._new_run(client, child, parent, requester, entry, admit)
@@ -260,3 +255,15 @@ class Admitting:
         else:
             session.run = run.id
             self.s.enqueue(run)
+
+
+def _refused(refusal: Refusal, agent_id: str) -> Receipt:
+    return Receipt(
+        refusal.status,
+        agent_id=agent_id,
+        error=refusal.error,
+        limit=refusal.limit,
+        value=refusal.value,
+        maximum=refusal.maximum,
+        path=refusal.path,
+    )

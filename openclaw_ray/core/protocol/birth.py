@@ -217,6 +217,7 @@ class Birth(Admitting):
             run.index,
             run.task,
             run.transcripts,
+            session.facts,
         )
 
     def completed(self, child: Run, receiver: str) -> Completed:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.protocol.parts import Payload
 from openclaw_ray.core.results import Completion, StopReport
+from openclaw_ray.core.session_facts import SessionFacts
 
 __all__ = [
     "Bound",
@@ -99,6 +100,7 @@ class Spec:
         kind: `RunKind`. ``turn``: number of the turn within the run, from 1.
         completions: every pending completion of the session, ordered.
         state: JSON of ``turn.state``, or `None`.
+        facts: what was settled about the session at its birth.
     """
 
     run: str
@@ -125,3 +127,4 @@ class Spec:
     index: int | None = None
     task: str = ""
     transcripts: str = "all"
+    facts: SessionFacts | None = None

@@ -16,6 +16,7 @@ from openclaw_ray.core.lifecycle import DeliveryState, PauseReason, RunState
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Outcome, Payload
 from openclaw_ray.core.results import Usage
+from openclaw_ray.core.session_facts import SessionFacts
 
 __all__ = ["Actor", "Claim", "Client", "Mark", "Receiver", "Record", "ReuseClass", "Run", "Session", "thaw"]
 
@@ -203,6 +204,8 @@ class Session(Record):
     wedged_reason: str | None = None
     revivals: int = 0
     """How often it was activated again for its children's ends after its process had died (`reviving`)."""
+    facts: SessionFacts | None = None
+    """What was settled about it at its birth."""
     # memory alone
     run: str = _live("")
     """The run that owns the session now (one at a time)."""

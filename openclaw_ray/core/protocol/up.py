@@ -11,6 +11,7 @@ from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.downlink import Spec
 from openclaw_ray.core.protocol.parts import CleanCheck, Outcome, Payload, Row
 from openclaw_ray.core.results import Completion, Receipt, Usage
+from openclaw_ray.core.session_facts import ChildAsk
 
 __all__ = [
     "Admit",
@@ -268,6 +269,7 @@ class Admit:
         label, task_name: what lists show; a label is one un-ended child's of its requester's.
         item: what it is to a map that has a name.
         cleanup: ``delete`` has the session archived once its end was heard of.
+        ask: what is asked for beyond that.
     """
 
     run: str
@@ -289,6 +291,7 @@ class Admit:
     task_name: str | None = None
     item: MapItem | None = None
     cleanup: str = "keep"
+    ask: ChildAsk | None = None
 
 
 @compact

@@ -1,0 +1,59 @@
+"""What a spawn asks for beyond task and target, and what is settled about the child when it is made (SPEC.md D5).
+
+The courier prepares a `ChildAsk` before the step (PROTOCOL.md 3.6). The registry makes `SessionFacts` of it in the step
+that admits the child, from the requester's own facts and the configuration in force; nothing changes them later. Both
+are `None` where there is nothing to say, which is the rule: most sessions pay nothing for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openclaw_ray.core.compact import compact
+
+__all__ = ["ChildAsk", "SessionFacts"]
+
+
+@compact
+@dataclass(frozen=True, slots=True)
+class ChildAsk:
+    """What one spawn asks for, checked as far as that can be without the registry.
+
+    Attributes:
+        cwd: absolute folder to work in.
+        model, thinking: as asked for; an empty text is never passed.
+        sandbox_required: the child must be sandboxed.
+        context: ``isolated`` or ``fork``.
+        light_context: a shorter prompt is asked for.
+    """
+
+    cwd: str | None = None
+    model: str | None = None
+    thinking: str | None = None
+    sandbox_required: bool = False
+    context: str = "isolated"
+    light_context: bool = False
+
+
+@compact
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """What holds for a session from its birth on.
+
+    Attributes:
+        workspace: folder of its agent, or the one that it has taken over from its requester.
+        cwd: folder that its turns run in; `None` for that of its process.
+        model: as it is applied, with the provider in front if it was given so.
+        thinking: canonical level.
+        sandboxed: whether it has to run in a sandbox.
+        context: ``isolated`` or ``fork``: whether it began with a branch of its requester's transcript.
+        light_context: its prompt is the shorter one.
+    """
+
+    workspace: str | None = None
+    cwd: str | None = None
+    model: str | None = None
+    thinking: str | None = None
+    sandboxed: bool = False
+    context: str = "isolated"
+    light_context: bool = False
