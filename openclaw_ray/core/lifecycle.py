@@ -111,6 +111,8 @@ class PauseReason(StrEnum):
     """The turn ended by ``turn.yield_()``; one wake follows when the batch is complete."""
     CHILDREN = "children"
     """The turn returned while children were unsettled; the run ends after them."""
+    MESSAGE = "message"
+    """The turn ended by a yield that waits for a message to its session (SPEC.md B3)."""
 
 
 class RunKind(StrEnum):

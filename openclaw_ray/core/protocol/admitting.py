@@ -234,6 +234,7 @@ class Admitting:
             delivery=(
                 DeliveryState.PENDING if admit.route == "spawn" and admit.expects else DeliveryState.NOT_REQUIRED
             ),
+            born_turn=parent.turns if admit.activation else 0,
         )
         s.runs[run.id] = run
         lineage.born(s.runs, run.id, run)

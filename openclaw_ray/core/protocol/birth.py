@@ -12,6 +12,7 @@ from __future__ import annotations
 from openclaw_ray.core.lanes import Waiting, may_bind
 from openclaw_ray.core.lifecycle import RunKind, RunState
 from openclaw_ray.core.liveness import RESUMES_MOST
+from openclaw_ray.core.protocol import yielding
 from openclaw_ray.core.protocol.admitting import Admitting
 from openclaw_ray.core.protocol.completion import completion_of
 from openclaw_ray.core.protocol.down import Down
@@ -131,6 +132,7 @@ class Birth(Admitting):
         else:
             s.cold_starts += 1
         run.given = self._given(session)
+        yielding.started(s, run)
         self.down.open(run.activation, actor.id, actor.id)
         s.begin(session)
         for record in (run, session, actor):
@@ -148,8 +150,10 @@ class Birth(Admitting):
             self.s.at(run.deadline, run)
 
     def _given(self, session: Session) -> tuple[str, ...]:
-        """What the start carries: every pending completion of the session (PROTOCOL.md 3.5)."""
-        return tuple(session.pending)
+        """What the start carries: every pending completion of the session (PROTOCOL.md 3.5), but for those that a wake
+        to come is to tell of (`yielding`)."""
+        run = self.s.runs[session.run]
+        return tuple(session.pending) if run.waits is None else yielding.given(self.s, run, session)
 
     def tell_bound(self, run: Run) -> None:
         """Parents hold their children's actor handles (PROTOCOL.md 2.4): told once the turn is known to last."""
@@ -202,7 +206,7 @@ class Birth(Admitting):
             entry.bundle,
             run.kind,
             run.turns,
-            resume_text(run.task) if resumed else run.task if first else "",
+            resume_text(run.task) if resumed else run.task if first else _told(run),
             session.depth,
             session.role,
             entry.spawns and session.depth < s.depth_cap,
@@ -218,6 +222,7 @@ class Birth(Admitting):
             run.task,
             run.transcripts,
             session.facts,
+            () if resumed or run.waits is None else run.waits.told,
         )
 
     def completed(self, child: Run, receiver: str) -> Completed:
@@ -303,3 +308,8 @@ class Birth(Admitting):
             actor.state = "dying"
             s.touch(actor)
         s.effect(Exit(actor.id, why))
+
+
+def _told(run: Run) -> str:
+    """The newest message that a further turn is started for."""
+    return run.waits.told[-1].text if run.waits is not None and run.waits.told else ""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from openclaw_ray.core.compact import compact
+from openclaw_ray.core.protocol.batch import Told
 from openclaw_ray.core.protocol.parts import Payload
 from openclaw_ray.core.results import Completion, StopReport
 from openclaw_ray.core.session_facts import SessionFacts
@@ -101,6 +102,7 @@ class Spec:
         completions: every pending completion of the session, ordered.
         state: JSON of ``turn.state``, or `None`.
         facts: what was settled about the session at its birth.
+        told: the messages that a run which waited for one is started with, oldest first; ``text`` is the newest.
     """
 
     run: str
@@ -128,3 +130,4 @@ class Spec:
     task: str = ""
     transcripts: str = "all"
     facts: SessionFacts | None = None
+    told: tuple[Told, ...] = ()

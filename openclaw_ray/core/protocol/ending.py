@@ -2,7 +2,8 @@
 
 1. `Settled` is fenced by its activation. First terminal state wins; under a stop mark the verdict is ``cancelled``,
    past the deadline ``timed_out``, whatever the child did.
-2. A run whose children have not settled is paused; it goes on, or ends, in the step in which the last of them does.
+2. A run whose children have not settled is paused; it goes on, or ends, in the step in which the last of them does. So
+   is one that has yielded: it goes on when its batch is complete, or with a message (`yielding`).
 3. With the terminal state: slot and actor free, counts above, leftovers, the session's next run, marks, delivery.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 from openclaw_ray.core import lineage
 from openclaw_ray.core.lifecycle import Cause, PauseReason, RunKind, RunState
+from openclaw_ray.core.protocol import yielding
 from openclaw_ray.core.protocol.delivery import Delivery
 from openclaw_ray.core.protocol.messages import (
     DeliverTo,
@@ -113,15 +115,19 @@ class Ending(Delivery):
                 self.down.tell(client, Warn(text))
 
     def _goes_on(self, run: Run, session: Session, event: Settled) -> Verdict | None:
-        """Whether a further turn or unsettled children keep the run open (PROTOCOL.md 5.2, 5.3)."""
+        """Whether a further turn, unsettled children or a message to come keep the run open (PROTOCOL.md 5.2-5.4)."""
         s = self.s
-        wants = event.yielded or event.follow_up
-        if self.all_settled(run) and not (wants and self.heard(session, event.yielded)):
+        if event.yielded or run.waits is not None:
+            yielding.freeze(s, run, session, yielded=event.yielded, waits_for=event.waits_for)
+        yielded = event.yielded or yielding.armed(run)
+        wants = yielded or event.follow_up
+        message = yielding.awaits_message(run)
+        if not message and self.all_settled(run) and not (wants and self.heard(session, yielded)):
             return None
-        run.yielded = event.yielded
+        run.yielded = yielded
         self.release_slot(run)
         run.state = RunState.PAUSED
-        run.pause = PauseReason.YIELDED if event.yielded else PauseReason.CHILDREN
+        run.pause = _pause(yielded, message)
         self.park_value(run)
         for child_id in session.pending:
             self.park_value(s.runs[child_id])
@@ -139,29 +145,44 @@ class Ending(Delivery):
         return False
 
     def maybe_go_on(self, run: Run) -> None:
-        """A paused run without a turn: end it, or start its follow-up turn, once its children have settled."""
+        """A paused run without a turn: start its next turn if what that waits for is there, or end the run if nothing
+        is waited for any more."""
         s = self.s
         session = s.sessions[run.session]
         if run.state is not RunState.PAUSED or run.actor or run.interrupted or run.id in s.queue:
             return
-        top_level = session.depth == 0 and run.follow_up and not run.yielded
-        if not self.all_settled(run) and not (top_level and self.heard(session, False)):
-            return
-        if self.asks_again(run) and self.heard(session, run.yielded):
-            run.kind = RunKind.WAKE if run.yielded else RunKind.COMPLETION
+        kind = self._next_turn(run, session)
+        if kind is not None:
+            run.kind = kind
             run.state = RunState.QUEUED
             run.pause = None
             run.yielded = False
             s.touch(run)
             s.event("run", run)
             s.enqueue(run)
-            return
-        if self.all_settled(run):
+        elif self.all_settled(run) and not yielding.awaits_message(run):
             self.finish(run, RunState.SUCCEEDED)
 
+    def _next_turn(self, run: Run, session: Session) -> RunKind | None:
+        """What the run's next turn is to be started for, now; `None` if there is nothing (yet)."""
+        if run.waits is not None and run.waits.told:
+            return RunKind.MESSAGE
+        if yielding.armed(run):
+            return RunKind.WAKE if self.batch_complete(run) and self.heard(session, True) else None
+        top_level = session.depth == 0 and run.follow_up and not run.yielded
+        if not self.all_settled(run) and not (top_level and self.heard(session, False)):
+            return None
+        if self.asks_again(run) and self.heard(session, run.yielded):
+            return RunKind.WAKE if run.yielded else RunKind.COMPLETION
+        return None
+
     def all_settled(self, run: Run) -> bool:
-        """Whether the batch is complete: no child is open (PROTOCOL.md 5.2, 5.4)."""
+        """Whether no child is open, so that the run may end (PROTOCOL.md 5.2)."""
         return run.unsettled == 0
+
+    def batch_complete(self, run: Run) -> bool:
+        """Whether the wake that is owed is due (PROTOCOL.md 5.4)."""
+        return yielding.complete(self.s, run)
 
     def asks_again(self, run: Run) -> bool:
         """Whether its program wants a further turn; a plain function that returned does not (PROTOCOL.md 5.3)."""
@@ -290,3 +311,9 @@ class Ending(Delivery):
             s.touch(session)
         elif run.id in session.waiting:
             session.waiting.remove(run.id)
+
+
+def _pause(yielded: bool, message: bool) -> PauseReason:
+    if message:
+        return PauseReason.MESSAGE
+    return PauseReason.YIELDED if yielded else PauseReason.CHILDREN

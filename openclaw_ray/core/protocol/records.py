@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from openclaw_ray.core.lifecycle import DeliveryState, PauseReason, RunState
 from openclaw_ray.core.named_map import MapItem
+from openclaw_ray.core.protocol.batch import Waits
 from openclaw_ray.core.protocol.messages import Outcome, Payload
 from openclaw_ray.core.results import Usage
 from openclaw_ray.core.session_facts import SessionFacts
@@ -144,6 +145,10 @@ class Run(Record):
     """Receivers that died with its completion, or refused it."""
     last_error: str | None = None
     """What the last of them came to."""
+    born_turn: int = 0
+    """The turn of its parent's that spawned it, 0 for none: it was spawned on that session's behalf."""
+    waits: Waits | None = None
+    """What it waits for without a turn (`yielding`); `None` if it has never yielded."""
     # memory alone
     children: dict[str, None] = _live(factory=dict)
     unsettled: int = _live(0)

@@ -30,6 +30,7 @@ from openclaw_ray.core.protocol.messages import Outcome
 from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.recovery import relate
 from openclaw_ray.core.protocol.state import AgentEntry, State
+from openclaw_ray.core.protocol.yielding import armed
 from openclaw_ray.core.results import ErrorInfo
 
 __all__ = ["Held", "Resuming"]
@@ -133,8 +134,8 @@ class Resuming:
                 self._let_go(run)
                 if run.state is RunState.QUEUED:  # its follow-up turn was due
                     run.state = RunState.PAUSED
-                    run.pause = PauseReason.YIELDED if run.kind == RunKind.WAKE else PauseReason.CHILDREN
-                    run.yielded = run.kind == RunKind.WAKE
+                    run.yielded = run.kind == RunKind.WAKE or armed(run)
+                    run.pause = PauseReason.YIELDED if run.yielded else PauseReason.CHILDREN
                 self.ending.maybe_go_on(run)
                 return "waiting"
             case Held.TURN:

@@ -109,6 +109,7 @@ class Settled:
         follow_up: the agent asks for a further turn when its children have settled (PROTOCOL.md 5.3).
         runtime: seconds that the turn lasted, as its process measured.
         keeps: children whose large values the turn has taken and its program was not given; they are in this process.
+        waits_for: ``message`` if the yield waits for one (SPEC.md B3).
     """
 
     run: str
@@ -121,6 +122,7 @@ class Settled:
     follow_up: bool = False
     runtime: float = 0.0
     keeps: tuple[str, ...] = ()
+    waits_for: str = ""
 
 
 @compact
