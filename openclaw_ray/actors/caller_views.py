@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from openclaw_ray.core import allowed_agents as rule
 from openclaw_ray.core.protocol import control
 from openclaw_ray.core.protocol.records import Run, thaw
+from openclaw_ray.core.protocol.reviving import takes_further_turns
+from openclaw_ray.core.protocol.yielding import in_batch
 from openclaw_ray.core.subagent_rows import ChildFacts, KinFacts
 
 if TYPE_CHECKING:
@@ -97,4 +99,14 @@ def child_facts(core: Registry, run: Run, waiting_for: str | None) -> ChildFacts
         progress=None if run.progress is None or run.progress[0] is None else run.progress[0][:_TEXT_MAX],
         children=tuple(child.session for child in below),
         total_tokens=sum(tokens) if tokens else None,
+        wake_armed=_wake_armed(core, run),
     )
+
+
+def _wake_armed(core: Registry, run: Run) -> bool:
+    """Whether its requester will be called again for its end: by the wake that it is owed, or as its agent is."""
+    requester = core.s.sessions.get(run.requester)
+    parent = core.s.runs.get(run.parent)
+    if requester is None or parent is None or not run.expects:
+        return False
+    return in_batch(parent, run.id) or takes_further_turns(core.s, requester)

@@ -140,7 +140,8 @@ class Requester:
 
     def _receipt_came(self, run_id: str, future: Future[Receipt]) -> None:
         with self._lock:
-            if future.exception() is None and (receipt := future.result()).accepted:
+            receipt = None if future.exception() is not None else future.result()
+            if receipt is not None and receipt.accepted and not receipt.told:
                 if run_id in self._ends:
                     self._born[receipt.run_id] = receipt
             else:

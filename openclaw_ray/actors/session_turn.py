@@ -134,6 +134,8 @@ class SessionTurn:
             ended.follow_up,
             ended.runtime,
             tuple(kept),
+            ended.waits_for,
+            ended.acknowledgment,
         )
         with actor._lock:
             actor.activation.held.update(kept)
@@ -155,6 +157,8 @@ class SessionTurn:
             self.append("user", first)
         elif spec.kind == "resume":
             self.append("user", spec.text)
+        for told in spec.told:
+            self.append("user", told.text)
         for completed in spec.completions:
             self.courier.heard(completed.run)
             self.requester.adopt(completed)

@@ -15,9 +15,10 @@ from openclaw_ray.agents.session_view import SessionView, TurnEvent, session_vie
 from openclaw_ray.agents.state import load_state
 from openclaw_ray.agents.text import bounded, clean
 from openclaw_ray.agents.tools.tool import Caller
-from openclaw_ray.core.errors import Cancelled, NothingPending, TurnYielded
+from openclaw_ray.core.errors import Cancelled, CannotWait, NothingPending, TurnYielded
 from openclaw_ray.core.lifecycle import RunKind
 from openclaw_ray.core.mapping import MapWindow, OnError
+from openclaw_ray.core.protocol.batch import ACKNOWLEDGMENT_LIMIT, MESSAGE
 from openclaw_ray.core.protocol.messages import Row, Spec
 from openclaw_ray.core.results import Completion, Receipt, Usage
 
@@ -58,7 +59,7 @@ class TurnBase:
         self.text: str = spec.text
         self.input: Any = input
         self.completions: tuple[Completion, ...] = tuple(completions)
-        self.events: tuple[TurnEvent, ...] = turn_events(self.kind, self.text, self.completions)
+        self.events: tuple[TurnEvent, ...] = turn_events(self.kind, self.text, self.completions, spec.told)
         self.session: SessionView = session_view(spec)
         self.state: dict[str, Any] = load_state(spec.state)
         self.run_id: str = spec.run
@@ -75,21 +76,31 @@ class TurnBase:
 
     # ------------------------------------------------------------------ for agents
 
-    def yield_(self, message: str | None = None) -> None:
-        """End the turn here and be called again when all children have settled (PROTOCOL.md 5.4).
+    def yield_(self, message: str | None = None, *, wait_for: str | None = None, acknowledgment: str = "") -> None:
+        """End the turn here and be called again, once, when the children of this turn have settled (PROTOCOL.md 5.4).
 
         Code after it does not run.
 
         Args:
             message: text handed up if this turns out to be the run's last turn.
+            wait_for: ``message``: be called again with the next message to this session, too, whichever comes first; it
+                needs no children then (SPEC.md B3). Sub-agents alone may: a top-level session gets its messages as runs
+                of their own.
+            acknowledgment: a word for whoever watches, in the event of this yield.
 
         Raises:
             TurnYielded: always, unless there is nothing to wait for.
             NothingPending: no child is unsettled or unconsumed; the turn goes on.
+            CannotWait: this session may not wait for a message; the turn goes on.
+            ValueError: ``wait_for`` is another word.
         """
-        if not self._children():
+        if wait_for not in (None, MESSAGE):
+            raise ValueError(f"wait_for is {MESSAGE!r} or left out, not {wait_for!r}")
+        if wait_for and self.session.depth == 0:
+            raise CannotWait(self.session.key)
+        if not wait_for and not self._children():
             raise NothingPending("turn.yield_()")
-        raise TurnYielded(message)
+        raise TurnYielded(message, wait_for or "", bounded(acknowledgment, ACKNOWLEDGMENT_LIMIT))
 
     def check(self) -> None:
         """A safe point: the turn ends here if a stop or deadline has reached it.

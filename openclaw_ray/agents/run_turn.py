@@ -52,6 +52,7 @@ class Ended:
         yielded: it ended by ``turn.yield_()``.
         follow_up: it asks for a further turn when its children have settled (PROTOCOL.md 5.3).
         runtime: seconds.
+        waits_for, acknowledgment: of the yield.
     """
 
     outcome: Outcome
@@ -60,6 +61,8 @@ class Ended:
     yielded: bool
     follow_up: bool
     runtime: float
+    waits_for: str = ""
+    acknowledgment: str = ""
 
 
 class TurnRunner:
@@ -103,7 +106,7 @@ class TurnRunner:
         turn = kind(spec, port, input=input, completions=ends, on_cancel=stop)
         if ends:
             port.consume([done.run_id for done in ends])
-        held, state, yielded = None, None, False
+        held, state, end = None, None, None
         self._turn = turn
         try:
             if outcome is None:
@@ -111,16 +114,28 @@ class TurnRunner:
                 outcome, held = outcome_of_return(self._call(call, turn, stop))
         except BaseException as exc:  # noqa: BLE001 - whatever an agent raises is an outcome
             outcome = outcome_of_exception(exc, turn._cancelled)
-            yielded = isinstance(control_flow(exc), TurnYielded)
+            end = control_flow(exc)
         finally:
             self._turn = None
         if outcome.state is RunState.SUCCEEDED:
             try:
                 state = dump_state(turn.state, spec.state)
             except Exception as exc:  # noqa: BLE001 - a dict that a thread of its still changes, for one
-                outcome, held, yielded = failed(type(exc).__name__, str(exc), Cause.RAISED), None, False
-        follow_up = outcome.state is RunState.SUCCEEDED and (yielded or info.follow_up)
-        return Ended(outcome, held, state, yielded, follow_up, time.monotonic() - began)
+                outcome, held, end = failed(type(exc).__name__, str(exc), Cause.RAISED), None, None
+        lasted = time.monotonic() - began
+        if isinstance(end, TurnYielded):
+            return Ended(
+                outcome,
+                held,
+                state,
+                True,
+                outcome.state is RunState.SUCCEEDED,
+                lasted,
+                end.wait_for,
+                end.acknowledgment,
+            )
+        follow_up = outcome.state is RunState.SUCCEEDED and info.follow_up
+        return Ended(outcome, held, state, False, follow_up, lasted)
 
     def cancel(self, reason: str) -> None:
         """Have the running turn end, if one runs; from any thread.

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from openclaw_ray.core.lifecycle import RunKind
+from openclaw_ray.core.protocol.batch import Told
 from openclaw_ray.core.protocol.messages import Spec
 from openclaw_ray.core.results import Completion
 
@@ -72,10 +73,15 @@ def session_view(spec: Spec) -> SessionView:
     )
 
 
-def turn_events(kind: RunKind, text: str, completions: tuple[Completion, ...]) -> tuple[TurnEvent, ...]:
-    """Children's ends, then what made the turn start, unless that is the ends themselves: the task, a message, the
-    wake of a batch that is complete, the word that a run goes on after a restart."""
+def turn_events(
+    kind: RunKind, text: str, completions: tuple[Completion, ...], told: tuple[Told, ...] = ()
+) -> tuple[TurnEvent, ...]:
+    """Children's ends, then what made the turn start, unless that is the ends themselves: the task, a message (or those
+    that a waiting run was ``told``), the wake of a batch that is complete, the word that a run goes on after a
+    restart."""
     ends = tuple(TurnEvent(RunKind.COMPLETION, done.text, done) for done in completions)
     if kind is RunKind.COMPLETION and ends:
         return ends
+    if told:
+        return (*ends, *(TurnEvent(RunKind.MESSAGE, message.text) for message in told))
     return (*ends, TurnEvent(kind, text))

@@ -22,6 +22,7 @@ from openclaw_ray.core.errors_base import (
 )
 from openclaw_ray.core.errors_runs import (
     AskTimeout,
+    CannotWait,
     InvalidItem,
     JoinTimeout,
     NotControlled,
@@ -66,6 +67,7 @@ __all__ = [
     "AskTimeout",
     "Cancelled",
     "CannotPlace",
+    "CannotWait",
     "ConfigError",
     "ConfigFault",
     "DeleteRefused",
@@ -129,12 +131,14 @@ class TurnYielded(BaseException):
     """``turn.yield_()`` ends the turn; code after it does not run (PROTOCOL.md 5.4).
 
     Control flow: outside of `OpenClawRayError`, and a `BaseException` so that ``except Exception`` does not
-    swallow it.
+    swallow it. ``wait_for`` and ``acknowledgment`` are those of ``sessions_yield`` (SPEC.md B3).
     """
 
-    def __init__(self, message: str | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str | None = None, wait_for: str = "", acknowledgment: str = "") -> None:
+        super().__init__(message, wait_for, acknowledgment)
         self.message = message
+        self.wait_for = wait_for
+        self.acknowledgment = acknowledgment
 
     def __str__(self) -> str:
         return self.message or "turn yielded"

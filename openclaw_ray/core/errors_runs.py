@@ -11,6 +11,7 @@ from openclaw_ray.core.results import Result, StopReport
 
 __all__ = [
     "AskTimeout",
+    "CannotWait",
     "InvalidItem",
     "JoinTimeout",
     "NotControlled",
@@ -207,3 +208,16 @@ class NothingPending(OpenClawRayError):
 
     def __str__(self) -> str:
         return f"{self.what}: nothing pending; spawn children first, or return"
+
+
+@dataclass(eq=False, repr=False)
+class CannotWait(OpenClawRayError):
+    """A top-level session yields to wait for a message: its messages are runs of their own (SPEC.md B3)."""
+
+    session_key: str
+
+    def __str__(self) -> str:
+        return (
+            f"waitFor: {self.session_key} is no sub-agent; return instead: each message to a top-level session "
+            "is a run of its own, with a turn"
+        )

@@ -238,6 +238,7 @@ class Receipt:
         error: what refused it: limit, value seen, config path, way out.
         limit, value, maximum, path: the refusing limit in parts, where one refused.
         retry_after: seconds after which asking again may help; `None` where it will not by itself.
+        told: a message that went to a run which waited for it: ``run_id`` is that run, whose end is its requester's.
     """
 
     status: str
@@ -250,6 +251,7 @@ class Receipt:
     maximum: int | None = None
     path: str | None = None
     retry_after: float | None = None
+    told: bool = False
 
     @property
     def accepted(self) -> bool:

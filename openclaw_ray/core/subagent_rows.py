@@ -44,6 +44,7 @@ class ChildFacts:
         waiting_for: of a queued run, what it waits for, with the figures.
         children: session keys of its own children that are still kept in mind.
         total_tokens: of its subtree, `None` if nobody reported any.
+        wake_armed: its requester will be called again for its end.
     """
 
     run_id: str
@@ -63,6 +64,7 @@ class ChildFacts:
     progress: str | None = None
     children: tuple[str, ...] = ()
     total_tokens: int | None = None
+    wake_armed: bool = False
 
     @property
     def active(self) -> bool:
@@ -90,7 +92,8 @@ def display_status(state: RunState, pause: PauseReason | None, pending: int) -> 
     if pending > 0:
         return f"waiting on {pending} {'child' if pending == 1 else 'children'}"
     if state is RunState.PAUSED:
-        return "waiting for external continuation" if pause is PauseReason.YIELDED else "running"
+        waits = pause in (PauseReason.YIELDED, PauseReason.MESSAGE)
+        return "waiting for external continuation" if waits else "running"
     return display_word(state)
 
 

@@ -220,9 +220,12 @@ class AsyncRuntime(AsyncOperating):
         requester = self._sync._client.requester
         try:
             receipt = accepted(await self._waits.outcome(asked))
+            if receipt.told:
+                result = await self._result_of_other(receipt, timeout)
+                return result if result.ok else await self._in_thread(answered, self._sync, result)
             end = requester.completion(receipt.run_id)
             done = await self._waits.outcome(end, timeout)
-        except TimeoutError:
+        except (TimeoutError, JoinTimeout):
             raise AskTimeout(key, receipt.run_id, timeout or 0.0) from None
         except asyncio.CancelledError:
             asked.add_done_callback(self._hear_unseen)
@@ -236,7 +239,7 @@ class AsyncRuntime(AsyncOperating):
         requester = self._sync._client.requester
         try:
             receipt = accepted(await self._waits.outcome(asked))
-            if timeout_seconds <= 0:
+            if timeout_seconds <= 0 or receipt.told:
                 return accepted_message(receipt)
             done = await self._waits.outcome(requester.completion(receipt.run_id), timeout_seconds)
         except TimeoutError:

@@ -249,7 +249,8 @@ class Runtime(Operating):
         """Send a message to an agent's main session, or to a top-level session by key; wait until the tree that it
         started has settled.
 
-        A busy session takes it after the turn that runs. ``timeout`` ends the waiting, not the run.
+        A busy session takes it after the turn that runs. ``timeout`` ends the waiting, not the run. A sub-agent's
+        session takes one if its run waits for it (``waitFor``): that run goes on, and its end is waited for.
 
         Raises:
             SpawnError: no such agent or session.
@@ -259,6 +260,11 @@ class Runtime(Operating):
         """
         key, asked = self._asking(to, text)
         receipt = accepted(asked.result())
+        if receipt.told:
+            try:
+                return answered(self, self._result_of_other(receipt, timeout))
+            except JoinTimeout:
+                raise AskTimeout(key, receipt.run_id, timeout or 0.0) from None
         end = self._client.requester.completion(receipt.run_id)
         try:
             done = end.result(timeout)
@@ -270,7 +276,9 @@ class Runtime(Operating):
     def send(self, to: str, message: str, timeout_seconds: float = 30) -> Sent:
         """Send a message to an agent's main session, or to a top-level session by key, and wait for the reply.
 
-        A busy session takes it after the turn that runs; those of one sender in their order, each once.
+        A busy session takes it after the turn that runs; those of one sender in their order, each once. A sub-agent
+        whose run waits for a message goes on with it (``waitFor``): that run's answer is its requester's, so that there
+        is no reply to wait for, and ``accepted`` names that run.
 
         Args:
             to: agent id or session key.
@@ -287,7 +295,7 @@ class Runtime(Operating):
         """
         _, asked = self._asking(to, message, expects=timeout_seconds > 0)
         receipt = accepted(asked.result())
-        if timeout_seconds <= 0:
+        if timeout_seconds <= 0 or receipt.told:
             return accepted_message(receipt)
         try:
             done = self._client.requester.completion(receipt.run_id).result(timeout_seconds)

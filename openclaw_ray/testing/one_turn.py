@@ -39,7 +39,7 @@ class TurnRun:
         rows: what it added to the transcript, as dicts of ``role`` and ``text``; its own outcome is not among them.
         progress: each call of ``turn.progress``.
         usage: the sum of its own ``turn.add_usage``; that of its children is not in it.
-        yielded: it ended by ``turn.yield_()``.
+        yielded: it ended by ``turn.yield_()``. ``waits_for``: ``message`` if that waits for one, too.
         unheard: ends of children that it was not given. A wake turn is started with them: ``run_turn(agent,
             completions=ran.unheard, state=ran.state)``.
         stopped: run ids of children that it stopped.
@@ -54,6 +54,7 @@ class TurnRun:
     yielded: bool
     unheard: tuple[Completion, ...]
     stopped: tuple[str, ...]
+    waits_for: str = ""
 
 
 def run_turn(
@@ -150,6 +151,7 @@ def run_turn(
         yielded=ended.yielded,
         unheard=port.unheard(),
         stopped=tuple(port.stopped),
+        waits_for=ended.waits_for,
     )
 
 

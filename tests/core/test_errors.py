@@ -55,6 +55,7 @@ SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.RunLost: (FAILED | {"status": "lost"},),
     errors.ValueLost: ("r1", "process 12 died"),
     errors.Stopped: (REPORT, FAILED | {"status": "cancelled"}),
+    errors.CannotWait: ("agent:main:main",),
     errors.NotControlled: ("agent:a:subagent:1", "agent:b:subagent:2"),
     errors.UnknownCall: ("sessions.abrot", ("chat.abort", "sessions.abort")),
     errors.AskTimeout: ("agent:main:main", "r1", 5.0),
@@ -63,7 +64,7 @@ SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.NotInTurn: ("turn.spawn",),
     errors.NothingPending: ("yield",),
     errors.Cancelled: ("stopped",),
-    errors.TurnYielded: ("later",),
+    errors.TurnYielded: ("later", "message", "on it"),
     errors.ToolInputError: ("sessions_spawn", "task", "it is required"),
     errors.UnknownTool: ("sessions_spwan", ("agents_list", "sessions_spawn")),
 }

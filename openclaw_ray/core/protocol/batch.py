@@ -7,10 +7,16 @@ never yielded has none of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from openclaw_ray.core.compact import compact
 
-__all__ = ["Told", "Waits"]
+__all__ = ["ACKNOWLEDGMENT_LIMIT", "MESSAGE", "Told", "Waits"]
+
+MESSAGE: Final = "message"
+"""``waitFor`` of a yield."""
+ACKNOWLEDGMENT_LIMIT: Final = 1_024
+"""Characters of a yield's acknowledgment (SPEC.md B3)."""
 
 
 @compact
@@ -21,10 +27,14 @@ class Told:
     Attributes:
         text: what was said.
         sender: session key of who said it; empty for the operator.
+        id: the sender's own for it, so that it counts once.
+        at: wall-clock seconds.
     """
 
     text: str
     sender: str = ""
+    id: str = ""
+    at: float = 0.0
 
 
 @compact

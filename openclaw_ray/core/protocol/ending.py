@@ -132,7 +132,7 @@ class Ending(Delivery):
         for child_id in session.pending:
             self.park_value(s.runs[child_id])
         s.touch(run)
-        s.event("run", run, reason=run.pause.value)
+        s.event("run", run, reason=run.pause.value, text=event.acknowledgment or None)
         self.maybe_go_on(run)
         return Verdict(event.run, "paused", run.state)
 

@@ -15,6 +15,7 @@ from openclaw_ray.core.protocol.inbox import inbox_full
 from openclaw_ray.core.protocol.messages import Admit
 from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import AgentEntry, State
+from openclaw_ray.core.protocol.telling import tell
 from openclaw_ray.core.results import Receipt
 
 __all__ = ["Messaging"]
@@ -39,6 +40,9 @@ class Messaging:
     def _message(self, client: str, parent: Run, requester: Session, admit: Admit) -> Receipt:
         """Route ``ask``: a message to an agent's main session or to an existing top-level one."""
         s = self.s
+        told = tell(s, requester, admit)
+        if told is not None:
+            return told if told.accepted else self._refuse(told)
         target = self._target(admit)
         if isinstance(target, Receipt):
             return self._refuse(target)

@@ -110,6 +110,7 @@ class Settled:
         runtime: seconds that the turn lasted, as its process measured.
         keeps: children whose large values the turn has taken and its program was not given; they are in this process.
         waits_for: ``message`` if the yield waits for one (SPEC.md B3).
+        acknowledgment: what its program would have a user told meanwhile, for the watchers.
     """
 
     run: str
@@ -123,6 +124,7 @@ class Settled:
     runtime: float = 0.0
     keeps: tuple[str, ...] = ()
     waits_for: str = ""
+    acknowledgment: str = ""
 
 
 @compact

@@ -22,18 +22,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from openclaw_ray.core.lifecycle import RunKind
-from openclaw_ray.core.protocol.batch import Waits
+from openclaw_ray.core.protocol.batch import MESSAGE, Waits
 from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import State
 
-__all__ = ["MESSAGE", "armed", "awaits_message", "complete", "freeze", "given", "in_batch", "renamed", "started"]
-
-MESSAGE: Final = "message"
-"""``waitFor`` of a yield."""
-
+__all__ = ["armed", "awaits_message", "complete", "freeze", "given", "in_batch", "renamed", "started"]
 
 def freeze(s: State, run: Run, session: Session, *, yielded: bool, waits_for: str = "") -> None:
     """A turn has ended: note what its run waits for from now on (1, 3, 5)."""

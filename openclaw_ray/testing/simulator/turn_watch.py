@@ -42,6 +42,7 @@ class TurnWatch(History):
         self._klass: dict[str, Any] = {}
         self._unclean: set[str] = set()
         self._stopped_unseen: set[str] = set()
+        self._woken: set[tuple[str, int]] = set()
 
     # ------------------------------------------------------------------ grants and turns
 
@@ -79,13 +80,20 @@ class TurnWatch(History):
             self._lane(turn)
 
     def _wakes(self, spec: Spec) -> None:
-        """A wake comes once all children have ended, with all ends that no turn was given (PROTOCOL.md 3.5, 5.4)."""
+        """A wake comes once all of its batch have ended, with all ends that no turn was given, and once for each batch
+        (PROTOCOL.md 3.5, 5.4)."""
+        waits = self.runs[spec.run]["waits"]
         children = self.children.get(spec.run, ())
-        open_children = [c for c in children if not self.runs[c].state.terminal]
+        open_children = [c for c in waits.batch if not self.runs[c].state.terminal]
         if open_children:
             self.broken("one wake when all have ended", f"{spec.run} is woken while {open_children} are open")
+        wake = (spec.run, waits.generation)
+        if wake in self._woken:
+            self.broken("one wake when all have ended", f"{spec.run} is woken twice for batch {waits.generation}")
+        self._woken.add(wake)
         carried = {completed.run for completed in spec.completions}
-        missing = [c for c in children if self.runs[c]["deliver_to"] == spec.session_key and c not in carried]
+        ended = [c for c in children if c in waits.batch or self.runs[c].state.terminal]
+        missing = [c for c in ended if self.runs[c]["deliver_to"] == spec.session_key and c not in carried]
         if missing:
             self.broken("a start carries what is pending", f"{spec.activation} begins without {missing}")
 
