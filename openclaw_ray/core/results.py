@@ -187,6 +187,7 @@ class Completion:
         stats_line: runtime and tokens (SPEC.md F4).
         fallback: True if the requester itself was gone and this came to its requester.
         created_at: seconds since the epoch; batches are ordered by it.
+        replaces: runs that were steered into this one, oldest first (SPEC.md G4).
     """
 
     key: str
@@ -200,6 +201,7 @@ class Completion:
     stats_line: str
     fallback: bool = False
     created_at: float = 0.0
+    replaces: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -223,6 +225,7 @@ class Completion:
                 "result": self.text,
                 "stats_line": self.stats_line,
                 "fallback": self.fallback or None,
+                "replaces": list(self.replaces) or None,
             }
         )
 

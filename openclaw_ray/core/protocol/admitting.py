@@ -209,6 +209,7 @@ class Admitting(Messaging):
 
     def _in_line(self, session: Session, run: Run) -> None:
         """The serial lane: one run of a session at a time (PROTOCOL.md 5.6)."""
+        session.aborted = False
         if session.run:
             session.waiting.append(run.id)
         else:

@@ -7,6 +7,7 @@ from openclaw_ray.core.announce_text import announce_status, stats_line, status_
 from openclaw_ray.core.lifecycle import RunState, result_status
 from openclaw_ray.core.protocol.parts import Outcome
 from openclaw_ray.core.protocol.records import Run
+from openclaw_ray.core.protocol.restart import replaces
 from openclaw_ray.core.protocol.state import State
 from openclaw_ray.core.results import Completion, Result
 
@@ -49,4 +50,5 @@ def completion_of(s: State, run: Run) -> Completion:
         stats_line(runtime_ms or None, usage.input_tokens, usage.output_tokens),
         run.fallback,
         run.created,
+        replaces(run),
     )

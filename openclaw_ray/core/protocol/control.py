@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from openclaw_ray.core.protocol.records import Run, Session, thaw
+from openclaw_ray.core.protocol.restart import successor
 from openclaw_ray.core.protocol.state import State, thaw_run
 
 __all__ = ["Kinship", "controls", "kinship", "run_named"]
@@ -46,8 +47,9 @@ def controls(s: State, by: str, target: str) -> bool:
 
 
 def run_named(s: State, target: str) -> Run | None:
-    """The run of this id, or the newest one of the session of this key; ended ones too."""
-    run = s.journaled_run(target)
+    """The run of this id, or the one that goes on for it, or the newest one of the session of this key; ended ones
+    too."""
+    run = successor(s, target)
     if run is not None or ":" not in target:
         return run
     live = [run for run in s.runs.values() if run.session == target]

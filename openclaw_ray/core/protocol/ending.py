@@ -21,6 +21,7 @@ from openclaw_ray.core.protocol.messages import (
     Warn,
 )
 from openclaw_ray.core.protocol.records import Actor, Run, Session
+from openclaw_ray.core.protocol.restart import is_replaced
 from openclaw_ray.core.results import ErrorInfo
 
 __all__ = ["Ending"]
@@ -94,6 +95,8 @@ class Ending(Delivery):
         cause, word = _TERMINAL_TEXT[state]
         if state is RunState.TIMED_OUT:
             word = f"timed out after {run.timeout:g} s (runTimeoutSeconds)"
+        elif run.restart is not None and run.restart.replaced_by:
+            word = f"interrupted: it was steered, and run {run.restart.replaced_by} goes on in its place"
         elif run.mark_reason == "client_gone" or self._mark_reason(run) == "client_gone":
             cause, word = Cause.CLIENT_GONE, "stopped: its client is gone"
         if run.forced:
@@ -308,6 +311,7 @@ class Ending(Delivery):
             elif session.depth > 0:
                 session.state = "ended"
                 session.ended = run.ended
+            session.aborted = _aborted(run)
             s.touch(session)
         elif run.id in session.waiting:
             session.waiting.remove(run.id)
@@ -317,3 +321,10 @@ def _pause(yielded: bool, message: bool) -> PauseReason:
     if message:
         return PauseReason.MESSAGE
     return PauseReason.YIELDED if yielded else PauseReason.CHILDREN
+
+
+def _aborted(run: Run) -> bool:
+    """Whether it was stopped, or the runtime went down in it; one that was steered goes on (SPEC.md G1, H5)."""
+    error = run.outcome.error if run.outcome is not None else None
+    interrupted = error is not None and error.cause == Cause.INTERRUPTED
+    return (run.state is RunState.CANCELLED and not is_replaced(run)) or interrupted

@@ -23,6 +23,7 @@ from openclaw_ray.core.protocol.maps import Maps
 from openclaw_ray.core.protocol.messages import Completed, Effect, Report
 from openclaw_ray.core.protocol.records import Actor, Run
 from openclaw_ray.core.protocol.reloading import reload
+from openclaw_ray.core.protocol.restart import successor
 from openclaw_ray.core.protocol.resuming import Resuming
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.turns import Turns
@@ -210,12 +211,12 @@ class Entries:
         return latest if timer is None else min(latest, timer)
 
     def ended(self, run_id: str) -> Completed | None:
-        """The end of a run as a message, read-only; `None` while it goes on.
+        """The end of a run, or of the one that goes on for it, as a message, read-only; `None` while it goes on.
 
         Raises:
             KeyError: there is no such run.
         """
-        run = self.s.journaled_run(run_id)
+        run = successor(self.s, run_id)
         if run is None:
             raise KeyError(run_id)
         return self.birth.completed(run, "") if run.terminal else None

@@ -16,6 +16,7 @@ from openclaw_ray.core.lifecycle import DeliveryState, PauseReason, RunState
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.batch import Waits
 from openclaw_ray.core.protocol.messages import Outcome, Payload
+from openclaw_ray.core.protocol.restart import Restart
 from openclaw_ray.core.results import Usage
 from openclaw_ray.core.session_facts import SessionFacts
 
@@ -149,6 +150,8 @@ class Run(Record):
     """The turn of its parent's that spawned it, 0 for none: it was spawned on that session's behalf."""
     waits: Waits | None = None
     """What it waits for without a turn (`yielding`); `None` if it has never yielded."""
+    restart: Restart | None = None
+    """Its place among the runs of a task that was steered (`steering`); `None` if it was not."""
     # memory alone
     children: dict[str, None] = _live(factory=dict)
     unsettled: int = _live(0)
@@ -211,6 +214,8 @@ class Session(Record):
     """How often it was activated again for its children's ends after its process had died (`reviving`)."""
     facts: SessionFacts | None = None
     """What was settled about it at its birth."""
+    aborted: bool = False
+    """Its last run was stopped, or the runtime went down in it (SPEC.md G1, H5)."""
     # memory alone
     run: str = _live("")
     """The run that owns the session now (one at a time)."""

@@ -57,6 +57,7 @@ from openclaw_ray.core.protocol.records import Client
 from openclaw_ray.core.protocol.recovery import restore
 from openclaw_ray.core.protocol.resuming import Resuming
 from openclaw_ray.core.protocol.state import State
+from openclaw_ray.core.protocol.steering import STEER, Steering
 from openclaw_ray.core.protocol.stopping import Stopping
 from openclaw_ray.core.protocol.turns import Turns
 from openclaw_ray.core.protocol.upkeep import Upkeep
@@ -86,6 +87,7 @@ class Registry(Entries):
         self.ending = Ending(self.s, self.down, self.birth)
         self.turns = Turns(self.s, self.down, self.ending)
         self.stopping = Stopping(self.s, self.down, self.ending)
+        self.steering = Steering(self.s, self.birth, self.stopping)
         self.crew = Crew(self.s, self.down, self.birth, self.ending)
         self.clients = Clients(self.s, self.down, self.stopping)
         self.cleanup = Cleanup(self.s, self.ending)
@@ -157,7 +159,10 @@ class Registry(Entries):
         return word, verdicts
 
     def _take_admits(self, step: Step) -> tuple[Receipt, ...]:
-        return tuple(self.birth.admit(step.client, admit) for admit in step.admits)
+        return tuple(
+            self.steering.asked(step.client, admit) if admit.route == STEER else self.birth.admit(step.client, admit)
+            for admit in step.admits
+        )
 
     def _is_repeat(self, client: Client, step: Step) -> bool:
         """The step that was answered last, once more (2)."""

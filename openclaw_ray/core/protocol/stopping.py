@@ -22,6 +22,7 @@ from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.messages import Stop, StopAsk, Verdict
 from openclaw_ray.core.protocol.records import Mark, Run
+from openclaw_ray.core.protocol.restart import successor
 from openclaw_ray.core.protocol.state import State
 
 __all__ = ["Stopping"]
@@ -52,8 +53,8 @@ class Stopping:
         """The runs that the mark goes on: one run, or all of a session's that live or have something living below."""
         s = self.s
         if event.run:
-            run = s.runs.get(event.run)
-            return [run] if run is not None else []
+            run = successor(s, event.run)
+            return [run] if run is not None and run.id in s.runs else []
         tops = runs_of(s, event.key)
         session = s.sessions.get(event.key)
         if session is None or event.scope == "tree":

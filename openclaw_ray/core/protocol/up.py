@@ -274,6 +274,7 @@ class Admit:
         item: what it is to a map that has a name.
         cleanup: ``delete`` has the session archived once its end was heard of.
         ask: what is asked for beyond that.
+        steers: the run that is to be interrupted, for route ``steer`` (`steering`); ``task`` is the message.
     """
 
     run: str
@@ -296,6 +297,7 @@ class Admit:
     item: MapItem | None = None
     cleanup: str = "keep"
     ask: ChildAsk | None = None
+    steers: str = ""
 
 
 @compact
