@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from openclaw_ray.core import allowed_agents as rule
 from openclaw_ray.core.protocol import control
 from openclaw_ray.core.protocol.records import Run, thaw
+from openclaw_ray.core.protocol.restart import is_replaced, replaces
 from openclaw_ray.core.protocol.reviving import takes_further_turns
 from openclaw_ray.core.protocol.yielding import in_batch
 from openclaw_ray.core.subagent_rows import ChildFacts, KinFacts
@@ -41,7 +42,8 @@ def allowed_agents(core: Registry, requester: str) -> rule.AllowedAgents:
 def children_of(
     core: Registry, journal: Journal, requester: str, waiting: Mapping[str, str], limit: int
 ) -> list[ChildFacts]:
-    """The children of a session: all that are un-ended, and of the others the newest ``limit``, newest first."""
+    """The children of a session: all that are un-ended, and of the others the newest ``limit``, newest first. One that
+    was steered is shown as the run that goes on."""
     found: dict[str, Run] = {}
     for data in journal.select("runs", {"requester": requester}, limit=limit):
         run: Run = thaw(Run, data)
@@ -49,7 +51,8 @@ def children_of(
     for run in _un_ended(core, requester):
         found[run.id] = run
     ordered = sorted(found.values(), key=lambda run: run.seq, reverse=True)
-    return [child_facts(core, run, waiting.get(run.id)) for run in ordered if run.route != "ask"]
+    shown = (run for run in ordered if run.route != "ask" and not is_replaced(run))
+    return [child_facts(core, run, waiting.get(run.id)) for run in shown]
 
 
 def kin_of(core: Registry, requester: str, target: str) -> list[KinFacts]:
@@ -100,6 +103,7 @@ def child_facts(core: Registry, run: Run, waiting_for: str | None) -> ChildFacts
         children=tuple(child.session for child in below),
         total_tokens=sum(tokens) if tokens else None,
         wake_armed=_wake_armed(core, run),
+        replaces=replaces(run),
     )
 
 

@@ -13,6 +13,7 @@ from openclaw_ray.actors.caller_views import allowed_agents, children_of, kin_of
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import display_word, result_status
 from openclaw_ray.core.protocol.records import Run, Session, thaw
+from openclaw_ray.core.protocol.restart import generation
 from openclaw_ray.core.results import camel_dict
 
 if TYPE_CHECKING:
@@ -141,6 +142,8 @@ def run_row(run: Run) -> dict[str, Any]:
             "ended_at": None if run.ended is None else round(run.ended * 1000),
             "runtime_ms": _runtime(run),
             "turns": run.turns,
+            "generation": generation(run) or None,
+            "replaced_by": run.restart.replaced_by or None if run.restart is not None else None,
             "actor": run.ran_on or None,
             "delivery_status": run.delivery.value,
             "delivery_attempts": run.failed_attempts or None,
@@ -179,6 +182,7 @@ def session_row(session: Session) -> dict[str, Any]:
             "archive_at": None if session.archive_at is None else round(session.archive_at * 1000),
             "wedged_at": None if session.wedged_at is None else round(session.wedged_at * 1000),
             "wedged_reason": session.wedged_reason,
+            "aborted_last_run": session.aborted or None,
         }
     )
 

@@ -7,6 +7,8 @@ One for each driver, and one for each turn of a session. It listens to the proce
 2. A completion comes by the downlink or by the child's own ``deliver``; the first counts. A large value is taken from
    the actor that holds it before the program hears of the end, and `Took` frees that actor.
 3. A stop is asked of the registry; with the mark's number in hand it goes down the handles of bound children, too.
+4. A child that was steered goes on as another run. For the program it stays the child that it asked for: what is waited
+   for, joined or consumed by any of its run ids is one and the same end, that of the newest run.
 """
 
 from __future__ import annotations
@@ -73,6 +75,8 @@ class Requester:
         self._marks: dict[str, tuple[str, str]] = {}
         self._over: RuntimeClosed | None = None
         self._taken: dict[str, Any] = {}
+        self._first: dict[str, str] = {}
+        self._newest: dict[str, str] = {}
         self._left = False
         self._stopping_all = 0
         self._maps: set[str] = set()
@@ -135,6 +139,21 @@ class Requester:
             self.courier.admit(asked)
         return futures
 
+    def steer(self, run: str, message: str) -> Future[Receipt]:
+        """Interrupt a run below this session and have it go on with ``message``, as another run (4)."""
+        future: Future[Receipt] = Future()
+        admit = Admit(self._ids.run_id(), "", "", "steer", self.key, message, self.activation, steers=run)
+        future.add_done_callback(partial(self._steered, run))
+        self.courier.admit([(admit, future)])
+        return future
+
+    def _steered(self, run: str, future: Future[Receipt]) -> None:
+        with self._lock:
+            if future.exception() is None and (receipt := future.result()).accepted:
+                first = self._first.get(run, run)
+                if first in self._ends:
+                    self._first[receipt.run_id] = first
+
     def _pack(self, value: Any) -> Payload:
         return pack(value, self.modules)
 
@@ -167,6 +186,7 @@ class Requester:
     def completion(self, run_id: str) -> Future[Completion]:
         """The future of a child's end."""
         with self._lock:
+            run_id = self._first.get(run_id, run_id)
             end = self._ends.get(run_id)
             if end is None:
                 end = self._ends[run_id] = Future()
@@ -177,7 +197,7 @@ class Requester:
     def expected(self, run_id: str) -> Future[Completion] | None:
         """The future of a child's end if no program has been given it; `None` for others' runs."""
         with self._lock:
-            return self._ends.get(run_id)
+            return self._ends.get(self._first.get(run_id, run_id))
 
     def consume_later(self, run_id: str) -> None:
         """Nobody waits for this end any more: it is consumed when it comes, and does not stay in memory."""
@@ -267,7 +287,11 @@ class Requester:
     def _tell(self, completed: Completed, done: Completion) -> None:
         with self._lock:
             self._bound.pop(completed.run, None)
-            future = self._ends.setdefault(completed.run, Future())
+            first = next((run for run in done.replaces if run in self._ends), completed.run)
+            if first != completed.run:
+                self._first[completed.run] = first
+                self._newest[first] = completed.run
+            future = self._ends.setdefault(first, Future())
         if not future.done():
             future.set_result(done)
             if self.on_end is not None:
@@ -276,10 +300,14 @@ class Requester:
     def consume(self, run_ids: Sequence[str]) -> None:
         """These ends were given to the program."""
         with self._lock:
-            runs = tuple(run for run in run_ids if self._ends.pop(run, None) is not None)
-            for run in runs:
+            named = (self._first.get(run, run) for run in run_ids)
+            firsts = [run for run in named if self._ends.pop(run, None) is not None]
+            runs = tuple(self._newest.pop(run, run) for run in firsts)
+            for run in (*firsts, *runs):
                 self._born.pop(run, None)
                 self._taken.pop(run, None)
+            if self._first and firsts:
+                self._first = {run: first for run, first in self._first.items() if first in self._ends}
         if runs:
             self.courier.post(Consumed(self.receiver, runs))
 
@@ -373,7 +401,7 @@ class Requester:
                 if message.handle is not None:
                     self.courier.handle(message.actor, message.handle)
                 with self._lock:
-                    end = self._ends.get(message.run)
+                    end = self._ends.get(self._first.get(message.run, message.run))
                     if end is not None and not end.done():
                         self._bound[message.run] = message
             case Stopped():

@@ -262,6 +262,14 @@ class SessionTurn:
         """See `TurnPort.stop`."""
         return [self.requester.stop(run=run) for run in run_ids]
 
+    def steer(self, run_id: str, message: str) -> Future[Receipt]:
+        """See `TurnPort.steer`."""
+        if self._cancelled is not None:
+            refused: Future[Receipt] = Future()
+            refused.set_result(STOPPING)
+            return refused
+        return self.requester.steer(run_id, message)
+
     def map_done(self, summary: str) -> None:
         """See `TurnPort.map_done`."""
         self._row_seq += 1

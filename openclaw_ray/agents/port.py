@@ -80,6 +80,10 @@ class TurnPort(Protocol):
     def stop(self, run_ids: Sequence[str]) -> list[Future[StopReport]]:
         """Stop these children's subtrees."""
 
+    def steer(self, run_id: str, message: str) -> Future[Receipt]:
+        """Interrupt a run below this session and have it go on with ``message`` (SPEC.md G4); never raises for a
+        refusal."""
+
     def map_done(self, summary: str) -> None:
         """A map of this turn has ended: one summary row."""
 

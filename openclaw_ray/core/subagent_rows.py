@@ -45,6 +45,7 @@ class ChildFacts:
         children: session keys of its own children that are still kept in mind.
         total_tokens: of its subtree, `None` if nobody reported any.
         wake_armed: its requester will be called again for its end.
+        replaces: the runs that were steered into it.
     """
 
     run_id: str
@@ -65,6 +66,12 @@ class ChildFacts:
     children: tuple[str, ...] = ()
     total_tokens: int | None = None
     wake_armed: bool = False
+    replaces: tuple[str, ...] = ()
+
+    @property
+    def generation(self) -> int:
+        """How often its task was steered before it (SPEC.md G4)."""
+        return len(self.replaces)
 
     @property
     def active(self) -> bool:
@@ -125,6 +132,7 @@ def child_row(facts: ChildFacts, index: int, now: int) -> dict[str, Any]:
             "started_at": facts.started_at,
             "ended_at": facts.ended_at,
             "delivery_status": facts.delivery,
+            "generation": facts.generation or None,
             "execution": camel_dict(
                 {"state": facts.state, "waiting_for": facts.waiting_for, "progress": facts.progress}
             ),

@@ -4,7 +4,8 @@
    task name, label; what one task name or label alone begins with; what one run id alone begins with.
 2. Names and numbers are those of the children that a list shows: active, or ended lately. Keys and run ids may be of
    any child. Letter case does not count in names.
-3. Several runs of one child session: the newest stands for it.
+3. Several runs of one child session: the newest stands for it. The id of a run that was steered is that of the run
+   that goes on.
 4. Two that fit are none: a command that ends things does not guess.
 """
 
@@ -60,7 +61,7 @@ def resolve(
     if ":" in word:
         return _keyed(word, known)
     for fitting in (
-        [facts for facts in known if facts.run_id == word],
+        [facts for facts in known if word == facts.run_id or word in facts.replaces],
         _named(listed, lambda name: name == word.casefold(), task_names=True, labels=False),
         _named(listed, lambda name: name == word.casefold(), task_names=False, labels=True),
         _named(listed, lambda name: name.startswith(word.casefold()), task_names=True, labels=True),
@@ -82,9 +83,13 @@ def _newest(children: Iterable[ChildFacts]) -> list[ChildFacts]:
     newest: dict[str, ChildFacts] = {}
     for facts in children:
         other = newest.get(facts.session_key)
-        if other is None or (facts.created_at, facts.run_id) > (other.created_at, other.run_id):
+        if other is None or _age(facts) > _age(other):
             newest[facts.session_key] = facts
     return list(newest.values())
+
+
+def _age(facts: ChildFacts) -> tuple[int, int, str]:
+    return facts.created_at, facts.generation, facts.run_id
 
 
 def _numbered(number: int, listed: Sequence[ChildFacts]) -> Found:

@@ -11,7 +11,7 @@ from openclaw_ray.core.tool_params import snake_name
 
 __all__ = ["ToolResult", "refusal_text"]
 
-_FAILED = ("error", "forbidden")
+_FAILED = ("error", "forbidden", "rate_limited")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ToolResult:
 
     @property
     def ok(self) -> bool:
-        """False for ``error`` and ``forbidden``."""
+        """False for ``error``, ``forbidden`` and ``rate_limited``."""
         return self.status not in _FAILED
 
     @property

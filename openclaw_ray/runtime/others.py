@@ -3,7 +3,9 @@
 1. Who waits asks the registry once by itself; only then it joins the watcher, which asks once more.
 2. The watcher is a thread that lives as long as somebody waits. It follows the runtime's events, and asks the registry
    for a run when an event says that it has ended: what a thousand callers cost is what one costs.
-3. A hub or registry that is away is asked again; a runtime that has been closed ends all waits.
+3. A run that was steered ends, and another goes on in its place: the registry says so, and is asked at each look from
+   then on.
+4. A hub or registry that is away is asked again; a runtime that has been closed ends all waits.
 """
 
 from __future__ import annotations
@@ -95,7 +97,7 @@ class OthersEnds:
         for event in events:
             seq = event.seq
             if self._ends_a_wait(event):
-                self._ask(str(event.run_id))
+                self._ask(str(event.run_id), said_to_end=True)
         return seq
 
     def _ends_a_wait(self, event: Event) -> bool:
@@ -104,7 +106,7 @@ class OthersEnds:
         with self._lock:
             return event.run_id in self._waits
 
-    def _ask(self, run_id: str) -> None:
+    def _ask(self, run_id: str, *, said_to_end: bool = False) -> None:
         with self._lock:
             wait = self._waits.get(run_id)
         if wait is None or wait.end.done():
@@ -117,6 +119,8 @@ class OthersEnds:
         wait.asked = True
         if ended is not None:
             wait.end.set_result(ended)
+        elif said_to_end:
+            wait.asked = False
 
     def _fail(self, error: Exception) -> None:
         with self._lock:

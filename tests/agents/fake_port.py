@@ -56,6 +56,7 @@ class FakePort:
         views: what `look` finds, by name.
         stop_settles: stopped runs end at once, cancelled.
         reports: what stops of runs report; those of others stay open.
+        steers: what steers of runs are answered; those of others are accepted.
     """
 
     def __init__(self) -> None:
@@ -73,6 +74,7 @@ class FakePort:
         self.usages: list[Usage] = []
         self.rows: list[Row] = []
         self.reports: dict[str, StopReport] = {}
+        self.steers: dict[str, Receipt] = {}
         self.views: dict[str, list[Any]] = {}
         self.summaries: list[str] = []
         self.pauses = self.resumes = 0
@@ -115,6 +117,12 @@ class FakePort:
         with self._lock:
             self.consumed.extend(run_ids)
             self.log.extend(f"consume {run_id}" for run_id in run_ids)
+
+    def steer(self, run_id: str, message: str) -> Future[Receipt]:
+        self.log.append(f"steer {run_id}: {message}")
+        future: Future[Receipt] = Future()
+        future.set_result(self.steers.get(run_id, Receipt("accepted", f"{run_id}+")))
+        return future
 
     def pause(self) -> None:
         self.pauses += 1

@@ -287,14 +287,75 @@ def test_how_long_an_ended_child_is_shown_is_capped(drive: Drive, port: FakePort
     drive.ok(body, port)
 
 
-def test_an_action_of_later_is_refused_with_what_works(drive: Drive, port: FakePort) -> None:
+@pytest.mark.parametrize(
+    ("answer", "fields"),
+    [
+        (None, {"status": "accepted", "runId": "run-1+", "mode": "restart"}),
+        (Receipt("done", "run-1"), {"status": "done", "runId": "run-1"}),
+        (
+            Receipt("rate_limited", error="too soon", retry_after=1.5),
+            {"status": "rate_limited", "error": "too soon", "retryAfterMs": 1500},
+        ),
+        (Receipt("forbidden", error="no"), {"status": "forbidden", "error": "no"}),
+    ],
+)
+def test_a_steer_is_what_the_registry_says(
+    drive: Drive, port: FakePort, answer: Receipt | None, fields: dict[str, Any]
+) -> None:
+    port.views["children"] = [CHILD]
+    if answer is not None:
+        port.steers["run-1"] = answer
+
     async def body(turn: Any) -> None:
-        result = await turn.call("subagents", action="steer", target="last", message="faster")
-        assert result.status == "error"
-        assert "action steer: not yet in effect (what works: list, wait, cancel, kill" in result.error
+        result = await turn.call("subagents", action="steer", target="counter", message="faster")
+        assert {name: result[name] for name in fields} == fields
+        assert result.ok is (fields["status"] in ("accepted", "done"))
+        assert (result.receipt is not None) is (answer is None)
+
+    drive.ok(body, port)
+    assert port.log == ["look children", "steer run-1: faster"]
+
+
+@pytest.mark.parametrize("message", ["", " ", None])
+def test_a_steer_has_a_message(drive: Drive, port: FakePort, message: str | None) -> None:
+    async def body(turn: Any) -> None:
+        with pytest.raises(ToolInputError, match="message"):
+            await turn.call("subagents", action="steer", target="last", message=message)
 
     drive.ok(body, port)
     assert port.log == []
+
+
+def test_a_steer_is_of_one_child_and_of_four_thousand_characters(drive: Drive, port: FakePort) -> None:
+    port.views["children"] = [CHILD]
+    port.views["kin"] = []
+
+    async def body(turn: Any) -> None:
+        long = await turn.call("subagents", action="steer", target="last", message="x" * 4_001)
+        assert (long.status, "[4001/4000]" in str(long.error)) == ("error", True)
+        assert (await turn.call("subagents", action="steer", target="all", message="x")).status == "error"
+
+    drive.ok(body, port)
+    assert not any(line.startswith("steer") for line in port.log)
+
+
+def test_a_sub_agent_may_yield_for_a_message_and_needs_no_children(drive: Drive, port: FakePort) -> None:
+    async def body(turn: Any) -> None:
+        await turn.call("sessions_yield", waitFor="message", acknowledgment=" I wait ")
+
+    ended = drive(body, port, depth=1)
+    assert (ended.yielded, ended.waits_for, ended.acknowledgment) == (True, "message", "I wait")
+    row = json.loads(port.rows[0].text)
+    assert (row["waitFor"], row["acknowledgment"], row["pending"]) == ("message", "I wait", 0)
+
+
+def test_a_top_level_session_may_not_yield_for_a_message(drive: Drive, port: FakePort) -> None:
+    async def body(turn: Any) -> None:
+        result = await turn.call("sessions_yield", waitFor="message")
+        assert (result.status, "no sub-agent" in str(result.error)) == ("error", True)
+
+    drive.ok(body, port, depth=0)
+    assert port.rows == []
 
 
 def test_an_action_that_is_none_is_no_call(drive: Drive, port: FakePort) -> None:

@@ -23,13 +23,14 @@ from openclaw_ray.core.subagent_rows import ChildFacts, KinFacts, shown_label
 from openclaw_ray.core.targets import resolve
 from openclaw_ray.core.tool_results import ToolResult
 
-__all__ = ["PAGE", "cancel", "kill"]
+__all__ = ["PAGE", "cancel", "kill", "targets"]
 
 PAGE = 200
 """Ended children that are looked at."""
 _NAME = "subagents"
 _WITHIN = 15.0
 _ALL = ("all", "*")
+_DOES = {"steer": "steers"}
 _KIN = {
     "itself": "that is this session itself",
     "above": "that is the session that this one works for",
@@ -54,7 +55,7 @@ class _Stopped:
 
 def cancel(caller: Caller, values: Mapping[str, Any]) -> Steps:
     """``cancelled``, ``error`` or ``forbidden``."""
-    found = yield from _targets(caller, "cancel", values)
+    found = yield from targets(caller, "cancel", values)
     if isinstance(found, ToolResult):
         return found
     done = yield from _stop(caller, found)
@@ -71,7 +72,7 @@ def cancel(caller: Caller, values: Mapping[str, Any]) -> Steps:
 
 def kill(caller: Caller, values: Mapping[str, Any]) -> Steps:
     """``ok``, ``done``, ``error`` or ``forbidden``."""
-    found = yield from _targets(caller, "kill", values)
+    found = yield from targets(caller, "kill", values)
     if isinstance(found, ToolResult):
         return found
     done = yield from _stop(caller, found)
@@ -106,14 +107,15 @@ def _error(text: str, **more: Any) -> ToolResult:
     return ToolResult(_NAME, {"status": "error", "error": text, **more})
 
 
-def _targets(caller: Caller, action: str, values: Mapping[str, Any]) -> _Finding:
-    """The runs that a call means (1, 2), or its refusal."""
+def targets(caller: Caller, action: str, values: Mapping[str, Any], *, all_words: bool = True) -> _Finding:
+    """The runs that a call means (1, 2), or its refusal; ``all`` is one that is meant by no name without ``all_words``.
+    """
     given = [str(values[name]) for name in ("taskId", "target") if name in values]
     if len(given) > 1:
         raise ToolInputError(_NAME, "target", "it comes with no taskId or runId: one of them says which child")
     word = given[0].strip() if given else ""
     children: list[ChildFacts] = yield caller.port.look("children", PAGE)
-    if word.casefold() in _ALL:
+    if word.casefold() in _ALL and all_words:
         return [facts for facts in children if facts.active]
     found = resolve(word, children, round(time.time() * 1000))
     if found.child is not None:
@@ -124,7 +126,8 @@ def _targets(caller: Caller, action: str, values: Mapping[str, Any]) -> _Finding
         if kin and kin[0].kinship == "below":
             return [kin[0].facts]
         if kin:
-            text = f"{action} {word}: {_KIN[kin[0].kinship]}; a session stops only what is below it"
+            does = _DOES.get(action, "stops")
+            text = f"{action} {word}: {_KIN[kin[0].kinship]}; a session {does} only what is below it"
             return ToolResult(_NAME, {"status": "forbidden", "error": text})
     return _error(f"{action}: {found.text}", reason=found.error)
 

@@ -56,7 +56,12 @@ def wait(caller: Caller, values: Mapping[str, Any]) -> Steps:
         ends = tuple(caller.port.completion(facts.run_id) for facts in open_ones)
         yield Within(ends, min(left, _LOOK_EVERY), first=True, frees_slot=True)
         again: list[ChildFacts] = yield caller.port.look("children", PAGE)
-        by_run |= {facts.run_id: facts for facts in again if facts.run_id in by_run}
+        by_run |= {run: facts for run in by_run for facts in again if _goes_on(by_run[run], facts)}
+
+
+def _goes_on(old: ChildFacts, facts: ChildFacts) -> bool:
+    """Whether it is that run, or the one that goes on for it since it was steered."""
+    return facts.run_id == old.run_id or old.run_id in facts.replaces
 
 
 def _names(given: Sequence[Any] | None) -> list[str] | None:

@@ -102,7 +102,7 @@ class Steering:
             return Receipt("done", old.id, old.session, old.agent)
         if lineage.bound_by_mark(s.runs, old):
             return Receipt("error", error=f"{old.session} is being stopped")
-        if old.route != "spawn" or s.sessions[old.session].run != old.id:
+        if old.route != "spawn":
             what = "an item of a map" if old.route == "map" else "the answer to a message"
             return Receipt("error", error=f"run {old.id} is {what}, which is not steered; stop it, and ask again")
         return self._too_soon(requester, old)
@@ -114,7 +114,7 @@ class Steering:
         if last is None:
             return None
         left = round(STEER_EVERY - (now - last), 3)
-        text = f"{old.session} was steered {now - last:.1f} s ago: at most once in {STEER_EVERY:g} s; in {left:g} s again"
+        text = f"{old.session} was steered {now - last:.1f} s ago: once in {STEER_EVERY:g} s at most; try in {left:g} s"
         return Receipt("rate_limited", error=text, limit=STEER, retry_after=left)
 
     # ------------------------------------------------------------------ reserve
@@ -162,7 +162,7 @@ class Steering:
             self.birth.names.took(requester, new)
         self._take_over(old, new)
         self._in_the_batch(old, new)
-        cleared = [s.runs[run] for run in session.waiting]
+        cleared = [s.runs[run] for run in session.waiting if run != old.id]
         session.waiting.insert(0, new.id)
         session.aborted = False
         old.restart = Restart(generation(old), replaces(old), new.id)
