@@ -24,6 +24,7 @@ from typing import Any
 from openclaw_ray.actors.asking import later
 from openclaw_ray.actors.courier_thread import STOPPING, CourierThread
 from openclaw_ray.actors.payload import pack
+from openclaw_ray.actors.sends import Sends
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.core.errors import NotControlled, RuntimeClosed, RuntimeUnavailable
 from openclaw_ray.core.ids import RandomIds
@@ -36,6 +37,7 @@ from openclaw_ray.core.protocol.messages import (
     Consumed,
     DownMessage,
     Payload,
+    Replied,
     StopAsk,
     Stopped,
     Took,
@@ -80,6 +82,7 @@ class Requester:
         self._left = False
         self._stopping_all = 0
         self._maps: set[str] = set()
+        self.sends = Sends(courier, receiver)
         self.on_end: Callable[[str, Future[Completion]], None] | None = None
 
     # ------------------------------------------------------------------ spawn
@@ -129,8 +132,12 @@ class Requester:
                 request.item,
                 request.cleanup,
                 request.ask,
+                request.send,
             )
-            if request.expects or request.route != "ask":  # else nothing will come
+            if request.route == "send":
+                if request.send is not None and request.send.wait:
+                    self.sends.open(admit.run)
+            elif request.expects or request.route != "ask":  # else nothing will come
                 with self._lock:
                     self._ends[admit.run] = Future()
             future.add_done_callback(partial(self._receipt_came, admit.run))
@@ -165,6 +172,7 @@ class Requester:
                     self._born[receipt.run_id] = receipt
             else:
                 self._ends.pop(run_id, None)  # there is no such run: nothing will come
+                self.sends.refused(run_id)
 
     # ------------------------------------------------------------------ named maps
 
@@ -397,6 +405,8 @@ class Requester:
         match message:
             case Completed():
                 self.ended(message)
+            case Replied():
+                self.sends.hear(message)
             case Bound():
                 if message.handle is not None:
                     self.courier.handle(message.actor, message.handle)
@@ -427,6 +437,7 @@ class Requester:
         for future in waiting:
             if not future.done():
                 future.set_exception(error)
+        self.sends.fail(error)
 
 
 def _without_value(done: Completion, text: str, cause: Cause) -> Completion:

@@ -44,6 +44,7 @@ from openclaw_ray.core.protocol.messages import (
     UsageAdded,
 )
 from openclaw_ray.core.results import Completion, Receipt, StopReport, Usage
+from openclaw_ray.core.sent import Sent
 
 if TYPE_CHECKING:
     from openclaw_ray.actors.session_actor import SessionActor
@@ -154,11 +155,11 @@ class SessionTurn:
             return _not_started(error, began)
         first = spec.task if spec.kind == "message" else _first_message(spec)
         if spec.turn == 1:
-            self.append("user", first)
+            self.append("user", first, None if spec.source is None else {"provenance": spec.source.provenance})
         elif spec.kind == "resume":
             self.append("user", spec.text)
         for told in spec.told:
-            self.append("user", told.text)
+            self.append("user", told.text, None if told.source is None else {"provenance": told.source.provenance})
         for completed in spec.completions:
             self.courier.heard(completed.run)
             self.requester.adopt(completed)
@@ -225,6 +226,14 @@ class SessionTurn:
     def completion(self, run_id: str) -> Future[Completion]:
         """See `TurnPort.completion`."""
         return self.requester.completion(run_id)
+
+    def reply(self, send: str) -> Future[Sent]:
+        """See `TurnPort.reply`."""
+        return self.requester.sends.reply(send)
+
+    def leave_send(self, send: str) -> bool:
+        """See `TurnPort.leave_send`."""
+        return self.requester.sends.leave(send)
 
     def children(self) -> list[Receipt]:
         """See `TurnPort.children`."""
@@ -326,13 +335,13 @@ class SessionTurn:
         filters = {"requester": self.spec.session_key, "target": target}
         return ask_later(lambda: self.courier.registry.view.remote(what, filters, limit, 0), _LOOK_WITHIN)
 
-    def append(self, role: str, text: str) -> None:
-        """See `TurnPort.append`."""
+    def append(self, role: str, text: str, meta: dict[str, Any] | None = None) -> None:
+        """See `TurnPort.append`; ``meta`` is the runtime's own word on the row."""
         spec = self.spec
         if spec.transcripts == "none":
             return
         with self._lock:
-            self._rows.append(Row(spec.session_id, spec.number, self._row_seq, role, text, time.time()))
+            self._rows.append(Row(spec.session_id, spec.number, self._row_seq, role, text, time.time(), None, meta))
             self._row_seq += 1
             self._row_bytes += len(text)
             full = self._row_bytes > _FLUSH_BYTES

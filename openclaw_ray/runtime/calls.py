@@ -14,11 +14,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from openclaw_ray.agents.sending import SEND_SECONDS
 from openclaw_ray.core.errors import ToolInputError, UnknownCall
 from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.lifecycle import SessionState
+from openclaw_ray.core.message import MessageMode
 from openclaw_ray.core.results import StopReport
 from openclaw_ray.core.tool_params import Kind, Parameter, read_params
+from openclaw_ray.core.tool_results import refusal_text
 
 if TYPE_CHECKING:
     from openclaw_ray.runtime.operating import Operating
@@ -116,12 +119,45 @@ def _history(rt: Operating, values: Mapping[str, Any], name: str, timeout: float
     return {**found, "nextOffset": offset + limit} if more else found
 
 
+def _sessions_send(rt: Operating, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
+    from openclaw_ray.core.errors import SpawnError, SpawnForbidden
+
+    seconds = values.get("timeoutSeconds", SEND_SECONDS)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
+        raise ToolInputError(name, "timeoutSeconds", f"it is a number of 0 or more, not {seconds!r}")
+    try:
+        sent = rt.send(
+            values.get("key"),
+            values["message"],
+            seconds,
+            label=values.get("label"),
+            agent_id=values.get("agentId"),
+            mode=values.get("mode"),
+            requester=values.get("requesterSessionKey"),
+        )
+    except (SpawnError, SpawnForbidden) as error:
+        receipt = error.receipt
+        return {"status": receipt.status, "error": refusal_text(str(receipt.error), receipt.value, receipt.maximum)}
+    except ValueError as error:
+        raise ToolInputError(name, "message" if values["message"].strip() == "" else "key", str(error)) from None
+    return sent.to_json()
+
+
 _LIMIT = 100
 _MOST = 1_000
 _FILTERS = {"agentId": "agent", "spawnedBy": "requester", "status": "state"}
 _KEY = Parameter("key", Kind.TEXT, also=("sessionKey", "session_key"), required=True)
 _ANY_KEY = Parameter("key", Kind.TEXT, also=("sessionKey", "session_key"))
 _RUN = Parameter("runId", Kind.TEXT)
+_SENT = (
+    _ANY_KEY,
+    Parameter("label", Kind.TEXT),
+    Parameter("agentId", Kind.TEXT),
+    Parameter("message", Kind.TEXT, required=True),
+    Parameter("timeoutSeconds", Kind.ANY),
+    Parameter("mode", Kind.TEXT, words=tuple(mode.value for mode in MessageMode)),
+    Parameter("requesterSessionKey", Kind.TEXT),
+)
 _PAGE = (
     Parameter("limit", Kind.WHOLE, least=1, most=_MOST),
     Parameter("offset", Kind.WHOLE, least=0),
@@ -139,5 +175,6 @@ CALLS: Mapping[str, Call] = {
     "sessions.delete": Call((_KEY,), _sessions_delete),
     "sessions.history": Call((_KEY, *_PAGE), _history),
     "sessions.list": Call(_LISTED, _sessions_list),
+    "sessions.send": Call(_SENT, _sessions_send),
 }
 """The calls that there are, sorted by name."""

@@ -10,12 +10,12 @@ from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.lifecycle import DeliveryState
 from openclaw_ray.core.results import StopReport
 from openclaw_ray.runtime.client import TurnClient
-from openclaw_ray.runtime.requests import Requests
+from openclaw_ray.runtime.sending import Sending
 
 __all__ = ["Operating"]
 
 
-class Operating(Requests):
+class Operating(Sending):
     """The operating half of a runtime."""
 
     def stop(self, key: str, *, timeout: float | None = None) -> StopReport:
@@ -77,8 +77,9 @@ class Operating(Requests):
     ) -> dict[str, Any]:
         """One of OpenClaw's RPC calls by its name, as ``rt.call("sessions.abort", {"key": key})``.
 
-        There are chat.abort, chat.history, sessions.abort, sessions.delete, sessions.history and sessions.list. A stop
-        is answered with ``aborted``, ``runIds`` and the whole report as ``stop``.
+        There are chat.abort, chat.history, sessions.abort, sessions.delete, sessions.history, sessions.list and
+        sessions.send, whose answer has the words of the tool ``sessions_send``. A stop is answered with ``aborted``,
+        ``runIds`` and the whole report as ``stop``.
 
         Args:
             timeout: seconds for a stop to be complete.

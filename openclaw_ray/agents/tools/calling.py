@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from openclaw_ray.agents.tools.agents_list import AGENTS_LIST
+from openclaw_ray.agents.tools.sessions_send import SESSIONS_SEND
 from openclaw_ray.agents.tools.sessions_spawn import SESSIONS_SPAWN
 from openclaw_ray.agents.tools.sessions_yield import SESSIONS_YIELD
 from openclaw_ray.agents.tools.subagents import SUBAGENTS
@@ -20,7 +21,9 @@ from openclaw_ray.core.errors import UnknownTool
 
 __all__ = ["TOOLS", "ToolCalls", "ToolSet"]
 
-TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (AGENTS_LIST, SESSIONS_SPAWN, SESSIONS_YIELD, SUBAGENTS)}
+TOOLS: Mapping[str, Tool] = {
+    tool.name: tool for tool in (AGENTS_LIST, SESSIONS_SEND, SESSIONS_SPAWN, SESSIONS_YIELD, SUBAGENTS)
+}
 """The tools that there are, sorted by name."""
 R = TypeVar("R")
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openclaw_ray.core.compact import compact
+from openclaw_ray.core.message import MessageSource
 
 __all__ = ["ACKNOWLEDGMENT_LIMIT", "MESSAGE", "Told", "Waits"]
 
@@ -35,6 +36,11 @@ class Told:
     sender: str = ""
     id: str = ""
     at: float = 0.0
+
+    @property
+    def source(self) -> MessageSource | None:
+        """Whose word it is, if another session's."""
+        return MessageSource(self.sender, self.id) if self.sender else None
 
 
 @compact

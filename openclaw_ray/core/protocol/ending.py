@@ -22,6 +22,7 @@ from openclaw_ray.core.protocol.messages import (
 )
 from openclaw_ray.core.protocol.records import Actor, Run, Session
 from openclaw_ray.core.protocol.restart import is_replaced
+from openclaw_ray.core.protocol.telling import take_line
 from openclaw_ray.core.results import ErrorInfo
 
 __all__ = ["Ending"]
@@ -122,9 +123,12 @@ class Ending(Delivery):
         s = self.s
         if event.yielded or run.waits is not None:
             yielding.freeze(s, run, session, yielded=event.yielded, waits_for=event.waits_for)
+            if yielding.awaits_message(run) and session.waiting:
+                for message_run in take_line(s, run, session):
+                    self.finish(message_run, RunState.SUCCEEDED)
         yielded = event.yielded or yielding.armed(run)
         wants = yielded or event.follow_up
-        message = yielding.awaits_message(run)
+        message = run.waits is not None and run.waits.message
         if not message and self.all_settled(run) and not (wants and self.heard(session, yielded)):
             return None
         run.yielded = yielded
@@ -215,6 +219,8 @@ class Ending(Delivery):
         self.down.close(run.activation)
         session = s.sessions[run.session]
         session.state = "passive"
+        if s.exchanges:
+            self.birth.talks.left(run.activation)
         run.actor = ""
         run.resend_at = run.grace_at = run.kill_at = None
         s.count_load(run.root, -1)
@@ -262,9 +268,21 @@ class Ending(Delivery):
             self.died_with(run)
         self._own_leftovers(run)
         self._in_marks(run)
+        self._talk_goes_on(run)
         deliver = self.route(run, caller)
         self.retire_if_done(run)
         return deliver
+
+    def _talk_goes_on(self, run: Run) -> None:
+        """What follows from the end of a message's run, and of any for a session that has news to hear."""
+        s, talks = self.s, self.birth.talks
+        if run.talk is not None:
+            talks.turn_ended(run)
+        above = s.runs.get(run.parent) if run.route in ("ask", "send") else None
+        if above is not None:  # it may have waited for nothing else
+            self.maybe_go_on(above)
+        if run.session in s.news and run.state is RunState.SUCCEEDED:
+            talks.wake(s.sessions[run.session])
 
     def _count_above(self, run: Run) -> None:
         s = self.s

@@ -20,6 +20,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from openclaw_ray.core import lineage
@@ -153,6 +154,7 @@ class Steering:
             delivery=old.delivery,
             born_turn=old.born_turn,
             restart=Restart(generation(old) + 1, (*replaces(old), old.id)),
+            talk=None if old.talk is None else replace(old.talk, exchange="", news=()),
         )
         s.runs[new.id] = new
         lineage.born(s.runs, new.id, new)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.message import SendAsk
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.downlink import Spec
 from openclaw_ray.core.protocol.parts import CleanCheck, Outcome, Payload, Row
@@ -29,6 +30,7 @@ __all__ = [
     "Refused",
     "Resume",
     "Rows",
+    "SendOver",
     "Settled",
     "Started",
     "Step",
@@ -237,6 +239,17 @@ class StopAsk:
     scope: str = "tree"
 
 
+@compact
+@dataclass(frozen=True, slots=True)
+class SendOver:
+    """Who waited for the reply to its message ``send`` waits no more: its program has the reply (``heard``), or its
+    time is over, and it is to be told later."""
+
+    receiver: str
+    send: str
+    heard: bool
+
+
 Event: TypeAlias = (
     Hello
     | Join
@@ -254,6 +267,7 @@ Event: TypeAlias = (
     | UsageAdded
     | MapDone
     | StopAsk
+    | SendOver
 )
 
 
@@ -264,7 +278,8 @@ class Admit:
 
     Attributes:
         run, session_key, session_id: fresh ids of the child; for route ``ask`` the key of an existing or main session.
-        route: ``spawn`` (announced), ``map`` (a value for the caller) or ``ask`` (a message to a top-level session).
+        route: ``spawn`` (announced), ``map`` (a value for the caller), ``ask`` (the operator's message, which is told
+            its end) or ``send`` (one session's message to another).
         requester: session key that hears of the end. ``activation``: that of its running turn, empty for clients.
         agent_id: as asked for; `None` means the requester's own.
         timeout: run timeout in seconds; `None` means the configured one, 0 none.
@@ -274,6 +289,7 @@ class Admit:
         item: what it is to a map that has a name.
         cleanup: ``delete`` has the session archived once its end was heard of.
         ask: what is asked for beyond that.
+        send: of a message: to whom and how.
         steers: the run that is to be interrupted, for route ``steer`` (`steering`); ``task`` is the message.
     """
 
@@ -297,6 +313,7 @@ class Admit:
     item: MapItem | None = None
     cleanup: str = "keep"
     ask: ChildAsk | None = None
+    send: SendAsk | None = None
     steers: str = ""
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from openclaw_ray.core.lifecycle import DeliveryState
-from openclaw_ray.core.protocol import telling, yielding
+from openclaw_ray.core.message import SendAsk
+from openclaw_ray.core.protocol import ending, yielding
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.messages import Start
 from openclaw_ray.core.results import Receipt
@@ -16,9 +17,9 @@ from rules.hand import Hand, without
 from rules.turn import Turn
 
 
-def starts(hand: Hand) -> list[tuple[str, int, str]]:
+def starts(hand: Hand, run: str = "") -> list[tuple[str, int, str]]:
     """The starts on their way: run, turn, kind."""
-    return [(s.spec.run, s.spec.turn, s.spec.kind) for s in hand.sent(Start)]
+    return [(s.spec.run, s.spec.turn, s.spec.kind) for s in hand.sent(Start, run)]
 
 
 def carried(turn: Turn) -> list[str]:
@@ -190,7 +191,7 @@ def test_the_deadline_goes_on_while_a_message_is_waited_for() -> None:
     child.settle("", yielded=True, waits_for="message")
     hand.wait(11)
     assert hand.state("child") == "timed_out"
-    assert tell(hand, "child", "too late").status == "error"
+    assert not tell(hand, "child", "too late").told
 
 
 def test_a_stop_ends_a_run_that_waits_for_a_message() -> None:
@@ -198,8 +199,8 @@ def test_a_stop_ends_a_run_that_waits_for_a_message() -> None:
     hand, _ = waiting()
     hand.stop("child")
     assert hand.state("child") == "cancelled"
-    assert not tell(hand, "child", "go on").accepted
-    assert starts(hand) == []
+    assert not tell(hand, "child", "go on").told
+    assert starts(hand, "child") == []
 
 
 def test_messages_that_come_before_the_turn_starts_go_with_it_in_order() -> None:
@@ -263,17 +264,59 @@ def test_a_top_level_run_never_waits_for_a_message() -> None:
     assert hand.state("m1") == "succeeded"
 
 
-def test_a_sub_agent_that_does_not_wait_takes_its_message_by_other_rules() -> None:
-    """telling 1: it is in a turn, or waits for children alone."""
+def test_a_sub_agent_that_waits_for_children_alone_takes_its_message_as_another_run() -> None:
+    """telling 1: and in its turn; the message waits behind that run."""
     hand = Hand(actors=4)
     child = hand.start("top").child("child")
-    assert telling.waits_to_be_told(hand.registry.s, hand.registry.s.sessions[key_of("child")]) is None
     below = child.child("below")
     child.settle(yielded=True)
-    assert not getattr(tell(hand, "child", "hello"), "told", False)
+    receipt = tell(hand, "child", "hello")
+    assert (receipt.accepted, receipt.told, receipt.run_id) == (True, False, "m")
     assert starts(hand) == []
     below.settle()
     assert [kind for run, _, kind in starts(hand) if run == "child"] == ["wake"]
+    hand.begin("child").settle()
+    hand.begin("m").settle()
+
+
+def test_what_was_in_line_when_the_run_began_to_wait_is_told_at_once() -> None:
+    """telling 4: it would wait behind that run for ever."""
+
+    def schedule() -> tuple[list[tuple[str, int, str]], str]:
+        hand = Hand(actors=4)
+        child = hand.start("top").child("child")
+        assert tell(hand, "child", "too early?").told is False
+        child.settle("", yielded=True, follow_up=True, waits_for="message")
+        return starts(hand), hand.state("m")
+
+    assert schedule() == ([("child", 2, "message")], "succeeded")
+    with without(ending, "take_line", lambda s, run, session: []):
+        assert schedule() == ([], "queued")
+
+
+def test_a_notice_is_no_message_that_is_waited_for() -> None:
+    """telling 1"""
+    hand, _ = waiting()
+    notice = SendAsk(key_of("child"), mode="notify")
+    receipt = hand.admit("n", session_key="", route="send", task="by the way", send=notice)
+    assert (receipt.accepted, receipt.told) == (True, False)
+    assert hand.run("child").pause == "message"
+    tell(hand, "child", "go on")
+    turn = hand.begin("child")
+    assert [news.text for news in turn.spec.news] == ["by the way"]
+
+
+def test_a_session_above_may_say_it_and_waits_for_no_reply() -> None:
+    """telling 1, 3: the run is of that message's chain from then on."""
+    hand, _ = waiting()
+    top = hand.turns["top"]
+    ask = SendAsk(key_of("child"), wait=True)
+    receipt = top.spawn("m", session_key="", route="send", task="go on", send=ask)
+    assert (receipt.accepted, receipt.told, receipt.run_id) == (True, True, "child")
+    turn = hand.begin("child")
+    assert [(told.text, told.sender) for told in turn.spec.told] == [("go on", key_of("top"))]
+    assert hand.run("child").talk.hops == 1
+    assert turn.settle("the answer").deliver is not None
 
 
 # ------------------------------------------------------------------ both
