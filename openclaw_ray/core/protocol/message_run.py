@@ -31,6 +31,8 @@ def awaken(s: State, session: Session) -> None:
         session.state = SessionState.PASSIVE.value
         session.ended = session.archive_at = None
         session.revivals += 1
+    elif session.depth > 0:
+        session.revivals += 1  # two runs: that one of them is done does not end what the other is there for
 
 
 def run_above(s: State, session: Session) -> Run | None:

@@ -10,7 +10,7 @@ from openclaw_ray.core.protocol.messages import Join as JoinEvent
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.testing.simulator.named_try import NamedTry
 from openclaw_ray.testing.simulator.network import Lost
-from openclaw_ray.testing.simulator.plans import Ask, Join, Map, Operation, Reset, Spawn, Stop, Work
+from openclaw_ray.testing.simulator.plans import Ask, Join, Map, Operation, Reset, Spawn, Steer, Stop, Tell, Work
 from openclaw_ray.testing.simulator.reset_try import ResetTry
 from openclaw_ray.testing.simulator.script import Script, Steps
 from openclaw_ray.testing.simulator.talker import Talker
@@ -167,6 +167,10 @@ class ClientScript(Script):
                 yield from self._stop(child, wait, key, scope)
             case Reset(agent):
                 yield from ResetTry(self.process, f"agent:{agent}:main").run()
+            case Steer(child, plan):
+                yield from self._patient(self.steer(child, plan))
+            case Tell(child, plan):
+                yield from self._tell(child, plan)
             case Ask(agent, plan, patience):
                 yield from self._ask(agent, plan, patience)
             case _:
@@ -202,6 +206,22 @@ class ClientScript(Script):
             stop = self.family.stop(run=self.spawned[child].run)
         if wait:
             yield lambda: self.family.stopped(stop)
+
+    def _tell(self, child: int, plan: int) -> Steps:
+        if child >= len(self.spawned):
+            return
+        receipt = self.spawned[child].receipt
+        assert receipt is not None
+        agent = self.process.cluster.program.plans[plan].agent
+        message = self.family.spawn(plan, route="ask", key=receipt.session_key, agent=agent)
+        self.process.pump()
+        yield from self._wait(lambda: message.receipt is not None)
+        answer = message.receipt
+        if answer is not None and answer.told:  # no end of its own will come
+            self.family.asked.remove(message)
+            del self.family.children[message.run]
+        elif message.accepted:
+            self.spawned.append(message)
 
     def _ask(self, agent: str, plan: int, patience: float) -> Steps:
         world = self.process.world

@@ -74,6 +74,7 @@ class Family:
         self.asked: list[Child] = []
         self.stops: dict[str, _StopAsked] = {}
         self._order = 0
+        self._steers: dict[str, Child] = {}
 
     # ------------------------------------------------------------------ birth
 
@@ -123,11 +124,24 @@ class Family:
     def answered(self, child: Child, receipt: Receipt) -> None:
         """The receipt of a child."""
         child.receipt = receipt
-        self.host.cluster.monitor.answered(child.run, receipt)
+        if not receipt.told:
+            self.host.cluster.monitor.answered(child.run, receipt)
+        steered = self._steers.pop(child.run, None)
+        if steered is not None and receipt.accepted:
+            self.children.setdefault(child.run, steered)
         for stop, asked in self.stops.items():
             if receipt.accepted and asked.key == self.key and child.order <= asked.order:
                 self.host.cluster.monitor.asked_before(stop, child.run)
         self.script.receipt(child)
+
+    def steer(self, old: Child, plan: int) -> Child:
+        """Ask that a child go on with another plan; the caller pumps the courier."""
+        self._order += 1
+        new = Child(self.host.world.mint("r"), self._order)
+        self._steers[new.run] = old
+        admit = Admit(new.run, "", "", "steer", self.key, str(plan), self.activation, steers=old.run)
+        self.host.admit(admit, (self, new))
+        return new
 
     # ------------------------------------------------------------------ ends
 
@@ -150,9 +164,11 @@ class Family:
     def ended(self, completed: Completed) -> None:
         """A completion came; each comes here once, whatever the ways it takes."""
         self.host.cluster.monitor.heard(self.receiver, completed.run)
-        child = self.children.get(completed.run)
+        names = (completed.run, *completed.completion.replaces)
+        child = next((self.children[run] for run in names if run in self.children), None)
         if child is None:
-            child = self.children[completed.run] = Child(completed.run, 0)
+            child = Child(completed.run, 0)
+        self.children[completed.run] = child
         if completed.held and completed.actor:
             child.taking = True
             self._take(child, completed)
@@ -199,14 +215,15 @@ class Family:
         for child in children:
             if child.end is not None and not child.handed:
                 child.handed = True
-                runs.append(child.run)
+                runs.append(child.end.run)
                 self.host.cluster.monitor.handed(self.receiver, child.end)
         if runs and tell:
             self.host.post(Consumed(self.receiver, tuple(runs)))
 
     def untold(self) -> dict[str, object]:
         """Large values that were taken and that no program was given, by run."""
-        return {c.run: c.value for c in self.children.values() if c.value is not None and not c.handed}
+        kept = [c for c in self.children.values() if c.value is not None and not c.handed]
+        return {c.run if c.end is None else c.end.run: c.value for c in kept}
 
     # ------------------------------------------------------------------ stop
 

@@ -141,6 +141,9 @@ class History:
             view = self.runs[run_id] = RunView(values)
             self.children.setdefault(view["parent"], []).append(run_id)
         old, state = view.values, values[_RUN["state"]]
+        if values[_RUN["parent"]] != view["parent"]:  # the run above was steered
+            self.children[view["parent"]].remove(run_id)
+            self.children.setdefault(values[_RUN["parent"]], []).append(run_id)
         view.values = values
         if not view.granted and values[_RUN["started"]] is not None:
             view.granted = values[_RUN["started"]]

@@ -23,7 +23,9 @@ __all__ = [
     "Reset",
     "Say",
     "Spawn",
+    "Steer",
     "Stop",
+    "Tell",
     "Use",
     "Work",
     "Yield",
@@ -72,7 +74,26 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """End the turn and be woken once when all children have ended."""
+    """End the turn and be woken once when its children have ended; or, with ``message``, by a message, too."""
+
+    message: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Steer:
+    """Steer the ``child``-th one spawned; it goes on with ``plan``."""
+
+    child: int
+    plan: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """A client's message to the session of the ``child``-th one spawned, which has ``plan`` if it is a run of its own.
+    """
+
+    child: int
+    plan: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +154,9 @@ class Reset:
     agent: str = "worker"
 
 
-Operation: TypeAlias = Work | Spawn | Join | Map | Yield | Stop | Say | Use | Fail | Hang | Die | Ask | Reset
+Operation: TypeAlias = (
+    Work | Spawn | Join | Map | Yield | Steer | Tell | Stop | Say | Use | Fail | Hang | Die | Ask | Reset
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +217,8 @@ def describe(program: Program) -> str:
     def operations(ops: tuple[Operation, ...], indent: str) -> None:
         for op in ops:
             lines.append(f"{indent}{op}")
-            below = op.plans if isinstance(op, (Spawn, Map)) else (op.plan,) if isinstance(op, Ask) else ()
+            one = (op.plan,) if isinstance(op, (Ask, Steer, Tell)) else ()
+            below = op.plans if isinstance(op, (Spawn, Map)) else one
             for number in below:
                 plan(number, indent + "    ")
 

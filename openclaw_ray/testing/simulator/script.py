@@ -108,6 +108,13 @@ class Script:
         yield lambda: all(child.receipt is not None for child in born)
         self.spawned += [child for child in born if child.accepted]
 
+    def steer(self, child: int, plan: int) -> Steps:
+        """Steer one that was spawned, and wait for the answer."""
+        if child < len(self.spawned):
+            new = self.family.steer(self.spawned[child], plan)
+            self.host.pump()
+            yield lambda: new.receipt is not None
+
     def waiting_for(self) -> list[Child]:
         """Spawned children whose ends the program has not been given."""
         return [child for child in self.spawned if not child.handed]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.protocol.batch import MESSAGE
 from openclaw_ray.core.protocol.messages import (
     Cancel,
     CleanCheck,
@@ -32,7 +33,9 @@ from openclaw_ray.testing.simulator.plans import (
     Plan,
     Say,
     Spawn,
+    Steer,
     Stop,
+    Tell,
     Use,
     Work,
     Yield,
@@ -57,6 +60,10 @@ class _Raised(Exception):
 class _Yielded(Exception):
     """A scripted agent ended its turn by ``turn.yield_()``."""
 
+    def __init__(self, message: bool) -> None:
+        super().__init__(message)
+        self.message = message
+
 
 class ScriptedTurn(Script):
     """One activation's turn."""
@@ -66,7 +73,8 @@ class ScriptedTurn(Script):
         self.process = process
         self.epoch = epoch
         self.spec = spec
-        self.plan: Plan = process.cluster.program.plans[int(spec.task or 0)]
+        # of one that was steered before its first turn, the newest message is below its task
+        self.plan: Plan = process.cluster.program.plans[int((spec.task or "0").split()[-1])]
         self.cancelled = ""
         self._began = process.world.now
         self._waits = 0
@@ -103,7 +111,7 @@ class ScriptedTurn(Script):
     def finished(self) -> None:
         """The program returned: nothing to do, `_program` has settled."""
 
-    def _settle(self, outcome: Outcome, *, yielded: bool = False) -> None:
+    def _settle(self, outcome: Outcome, *, yielded: bool = False, waits_for: str = "") -> None:
         if self.over:
             return
         self.close()
@@ -125,6 +133,7 @@ class ScriptedTurn(Script):
             self.plan.follow_up,
             process.world.now - self._began,
             tuple(kept),
+            waits_for,
         )
         if self.plan.unclean:
             process.cluster.monitor.left_unclean(process.name)
@@ -149,8 +158,8 @@ class ScriptedTurn(Script):
         except _Raised:
             error = ErrorInfo("Exception", "scripted", cause="raised")
             self._settle(Outcome(RunState.FAILED, error=error))
-        except _Yielded:
-            self._settle(Outcome(RunState.SUCCEEDED), yielded=True)
+        except _Yielded as end:
+            self._settle(Outcome(RunState.SUCCEEDED), yielded=True, waits_for=MESSAGE if end.message else "")
         else:
             self._settle(Outcome(RunState.SUCCEEDED, f"text of {spec.activation}", held=plan.held))
 
@@ -167,8 +176,10 @@ class ScriptedTurn(Script):
                 yield from self.map(op)
                 yield from self._resume()
                 self.process.post(MapDone(self.spec.activation, f"{self.spec.activation}:map", "mapped"))
-            case Yield():
-                raise _Yielded
+            case Yield(message):
+                raise _Yielded(message)
+            case Steer(child, number):
+                yield from self.steer(child, number)
             case Stop(child, wait, _):
                 yield from self._stop(child, wait)
             case Say(text):
@@ -184,7 +195,7 @@ class ScriptedTurn(Script):
             case Die():
                 self.process.kill("its own doing")
                 yield lambda: False
-            case Ask():
+            case Ask() | Tell():
                 raise ValueError("a session does not ask")
 
     def _join(self, until: str) -> Steps:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from openclaw_ray.core.lifecycle import RunKind
+from openclaw_ray.core.lifecycle import DeliveryState, RunKind
 from openclaw_ray.core.protocol.messages import Spec
 from openclaw_ray.testing.simulator.history import History
 
@@ -92,6 +92,9 @@ class TurnWatch(History):
             self.broken("one wake when all have ended", f"{spec.run} is woken twice for batch {waits.generation}")
         self._woken.add(wake)
         carried = {completed.run for completed in spec.completions}
+        early = [c for c in waits.batch if c not in carried and self.runs[c]["delivery"] is DeliveryState.DELIVERED]
+        if early:
+            self.broken("one wake with every outcome", f"{spec.run} was told of {early} before its wake")
         ended = [c for c in children if c in waits.batch or self.runs[c].state.terminal]
         missing = [c for c in ended if self.runs[c]["deliver_to"] == spec.session_key and c not in carried]
         if missing:
