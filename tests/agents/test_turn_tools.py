@@ -23,7 +23,7 @@ CHILD = ChildFacts("run-1", "agent:w:subagent:1", "w", "running", "count to thre
 
 def test_a_tool_that_there_is_not_is_named_with_those_there_are(drive: Drive, port: FakePort) -> None:
     async def body(turn: Any) -> None:
-        with pytest.raises(UnknownTool, match=r"'spawn' \(tools: agents_list, sessions_spawn, sessions_yield, suba"):
+        with pytest.raises(UnknownTool, match=r"'spawn' \(tools: agents_list, sessions_send, sessions_spawn, sessions_yield, suba"):
             await turn.call("spawn")
         with pytest.raises(UnknownTool):
             turn.tools.spawn  # noqa: B018 - looking it up is what is tested
