@@ -108,6 +108,7 @@ class Views:
             "reserved": [(x.key, x.active) for x in s.sessions.values() if x.active],
             "unheard": [(r.id, r.session) for r in s.runs.values() if r.terminal and r.deliver_to],
             "crew": {a.id: (a.state, a.pid, a.run) for a in s.actors.values()},
+            "limits": core.limiting.statistics(),
             "lanes": [(x.lane, x.width, x.taken) for x in s.lanes.statistics()],
         }
 

@@ -20,6 +20,7 @@ from openclaw_ray.core.errors_base import (
     OpenClawRayError,
     UnknownAgent,
 )
+from openclaw_ray.core.errors_limits import LimitHeldAbove, LimitTimeout, UnknownLimit
 from openclaw_ray.core.errors_runs import (
     AskTimeout,
     InvalidItem,
@@ -74,6 +75,8 @@ __all__ = [
     "InvalidItem",
     "JoinTimeout",
     "JournalError",
+    "LimitHeldAbove",
+    "LimitTimeout",
     "MapInUse",
     "NotControlled",
     "NotInTurn",
@@ -104,6 +107,7 @@ __all__ = [
     "TurnYielded",
     "UnknownAgent",
     "UnknownCall",
+    "UnknownLimit",
     "UnknownTool",
     "ValueLost",
     "error_for_result",

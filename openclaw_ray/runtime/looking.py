@@ -137,6 +137,7 @@ class RuntimeView:
             memory,
             self._peak,
             info["incarnation"],
+            {name: {"held": held, "waiting": waiting} for name, (held, waiting) in counts["limits"].items()},
         )
 
     # ------------------------------------------------------------------ inside

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 from openclaw_ray.core.lifecycle import DeliveryState, PauseReason, RunState
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Outcome, Payload
+from openclaw_ray.core.protocol.permits import Asked
 from openclaw_ray.core.results import Usage
 from openclaw_ray.core.session_facts import SessionFacts
 
@@ -144,6 +145,8 @@ class Run(Record):
     """Receivers that died with its completion, or refused it."""
     last_error: str | None = None
     """What the last of them came to."""
+    permits: tuple[Asked, ...] = ()
+    """What its turn wants of rate limits, or holds of them (`limiting`)."""
     # memory alone
     children: dict[str, None] = _live(factory=dict)
     unsettled: int = _live(0)
