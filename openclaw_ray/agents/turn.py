@@ -11,6 +11,7 @@ from openclaw_ray.agents._asking import MISSING, spawn_request
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import AsyncWait, Deadline, nothing
+from openclaw_ray.agents.audience import AsyncAudience
 from openclaw_ray.agents.limit import AsyncLimit
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.tools.tool import Within
@@ -211,6 +212,15 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             Cancelled: the turn is to end.
         """
         return AsyncLimit(self._port, self._waited, name, cost, timeout)
+
+    def audience(self) -> AsyncAudience:
+        """Whose memory this session may see, for those who provide memory: ``await turn.audience().use()``.
+
+        It is the owner's own, or one conversation's, as the root of the tree is; every session between must still be
+        the one that was spawned (SPEC.md I3). Keep it, and ask ``use()`` before each operation: once a session above
+        was reset or deleted it raises `AudienceDenied`, for good.
+        """
+        return AsyncAudience(self._port, self._result_of)
 
     async def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
         """Rows of the session's transcript, newest last: dicts of ``role``, ``text`` and ``at``.

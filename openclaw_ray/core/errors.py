@@ -23,6 +23,7 @@ from openclaw_ray.core.errors_base import (
 from openclaw_ray.core.errors_limits import LimitHeldAbove, LimitTimeout, UnknownLimit
 from openclaw_ray.core.errors_runs import (
     AskTimeout,
+    AudienceDenied,
     InvalidItem,
     JoinTimeout,
     NotControlled,
@@ -65,6 +66,7 @@ __all__ = [
     "AgentImportError",
     "AgentNotPicklable",
     "AskTimeout",
+    "AudienceDenied",
     "Cancelled",
     "CannotPlace",
     "ConfigError",

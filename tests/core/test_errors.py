@@ -25,6 +25,7 @@ SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.OpenClawRayError: (),
     errors.ConfigError: (FAULTS,),
     errors.UnknownAgent: ("ghost", ("main", "docs")),
+    errors.AudienceDenied: ("stale-lineage", "agent:main:subagent:1", "agent:main:main was reset; spawn a new session"),
     errors.UnknownLimit: ("tow", ("two",)),
     errors.LimitHeldAbove: ("api", 5),
     errors.LimitTimeout: ("api", 2.0),

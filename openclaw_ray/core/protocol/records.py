@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
 
+from openclaw_ray.core.audience import Stamp
 from openclaw_ray.core.lifecycle import DeliveryState, PauseReason, RunState
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Outcome, Payload
@@ -209,6 +210,10 @@ class Session(Record):
     """How often it was activated again for its children's ends after its process had died (`reviving`)."""
     facts: SessionFacts | None = None
     """What was settled about it at its birth."""
+    revision: int = 0
+    """How often it was begun anew under its key."""
+    stamp: Stamp | None = None
+    """What the host wrote on it when it was spawned (`audiences`)."""
     # memory alone
     run: str = _live("")
     """The run that owns the session now (one at a time)."""
