@@ -9,6 +9,7 @@ from openclaw_ray.core.compact import compact
 from openclaw_ray.core.message import MessageSource, News
 from openclaw_ray.core.protocol.batch import Told
 from openclaw_ray.core.protocol.parts import Payload
+from openclaw_ray.core.protocol.permits import Permit
 from openclaw_ray.core.results import Completion, StopReport
 from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.session_facts import SessionFacts
@@ -99,7 +100,7 @@ class Replied:
     sent: Sent
 
 
-DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn | Replied
+DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn | Permit | Replied
 
 
 @compact
