@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from openclaw_ray.core.audience import Audience
 from openclaw_ray.core.lifecycle import DeliveryState
-from openclaw_ray.core.results import StopReport
+from openclaw_ray.core.results import Receipt, StopReport
 from openclaw_ray.runtime.awaiting import Awaiting
 from openclaw_ray.runtime.runtime import Runtime
 from openclaw_ray.runtime.stats import RuntimeStats
@@ -43,6 +43,10 @@ class AsyncOperating:
     async def stop_run(self, run_id: str, *, timeout: float | None = None) -> StopReport:
         """Stop one run and everything below it."""
         return await self._waits.outcome(self._sync._stopping(run=run_id), timeout)
+
+    async def steer(self, target: str, message: str) -> Receipt:
+        """Interrupt a sub-agent, and have it go on with a message; see `Runtime.steer`."""
+        return await self._in_thread(lambda: self._sync.steer(target, message))
 
     async def delete(self, key: str, *, timeout: float | None = None) -> StopReport:
         """Stop a session, then delete it; see `Runtime.delete`."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from openclaw_ray.agents._asking import accepted
 from openclaw_ray.core.errors import ProtocolRefused
 from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.lifecycle import DeliveryState
-from openclaw_ray.core.results import StopReport
+from openclaw_ray.core.results import Receipt, StopReport
 from openclaw_ray.runtime.client import TurnClient
 from openclaw_ray.runtime.sending import Sending
 
@@ -29,6 +30,26 @@ class Operating(Sending):
     def stop_run(self, run_id: str, *, timeout: float | None = None) -> StopReport:
         """Stop one run and everything below it."""
         return self._stopping(run=run_id).result(timeout)
+
+    def steer(self, target: str, message: str) -> Receipt:
+        """Interrupt a sub-agent, and have it go on with ``message`` in its session, as another run (SPEC.md G4). What
+        waits for it waits for that run; what it has spawned goes on.
+
+        Args:
+            target: run id, or session key.
+            message: what it is to do instead, or besides; up to 4,000 characters.
+
+        Returns:
+            ``accepted`` with the run that goes on; ``done`` with the run, if it has ended: nothing is begun.
+
+        Raises:
+            SpawnForbidden: the session whose runtime this is does not control it.
+            SpawnError: there is no such run, or it is none to steer; or it was steered less than two seconds ago
+                (``receipt.status`` is ``rate_limited``).
+        """
+        self._open()
+        receipt = self._client.requester.steer(normalise_key(target) if ":" in target else target, message).result()
+        return receipt if receipt.status == "done" else accepted(receipt)
 
     def delete(self, key: str, *, timeout: float | None = None) -> StopReport:
         """Stop a session and everything below it, then delete it (SPEC.md G3): its transcript is renamed to

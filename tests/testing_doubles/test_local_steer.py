@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 import openclaw_ray as oc
 from openclaw_ray.core.lifecycle import RunKind
 from openclaw_ray.testing import LocalRuntime, assert_at_rest, eventually
@@ -141,6 +143,18 @@ def test_a_child_is_steered_once_in_two_seconds_and_stopped_by_any_of_its_run_id
     with runtime() as rt:
         result = rt.result(rt.spawn("go", "hurries"), timeout=10)
         assert result.raise_for_status().value == ["accepted", "rate_limited", "rate_limited", 1]
+
+
+def test_the_operator_steers_by_key_or_run_and_hears_of_the_run_that_goes_on() -> None:
+    with runtime() as rt:
+        first, second = (rt.spawn("dig", "works", input=n) for n in (1, 2))
+        eventually(lambda: len(rt.runs(agent="works", state="running")) == 2, what="they run")
+        steered = [rt.steer(first.session_key, "fill it in"), rt.steer(second.run_id, "fill it in")]
+        assert [rt.result(receipt, timeout=5).run_id for receipt in (first, second)] == [r.run_id for r in steered]
+        assert rt.result(steered[1], timeout=5).text == "fill it in with 2"
+        assert rt.steer(first.run_id, "again").status == "done"
+        with pytest.raises(oc.SpawnError, match="nobody"):
+            rt.steer("nobody", "again")
 
 
 def test_nobody_steers_himself_or_a_stranger() -> None:

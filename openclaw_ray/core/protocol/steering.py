@@ -28,10 +28,10 @@ from openclaw_ray.core.lifecycle import DeliveryState, RunKind
 from openclaw_ray.core.protocol import yielding
 from openclaw_ray.core.protocol.batch import Waits
 from openclaw_ray.core.protocol.birth import Birth
-from openclaw_ray.core.protocol.control import Kinship, kinship
+from openclaw_ray.core.protocol.control import Kinship, kinship, run_named
 from openclaw_ray.core.protocol.messages import Admit
 from openclaw_ray.core.protocol.records import Run, Session
-from openclaw_ray.core.protocol.restart import Restart, generation, replaces, successor
+from openclaw_ray.core.protocol.restart import Restart, generation, replaces
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.stopping import Stopping
 from openclaw_ray.core.results import Receipt
@@ -74,7 +74,7 @@ class Steering:
             return asking
         if self.birth._stopping(asking, bool(requester.client)):
             return Receipt("error", error=f"{requester.key} is being stopped")
-        old = successor(s, admit.steers)
+        old = self._meant(admit.steers)
         refusal = self._refusal(requester, old, admit)
         if refusal is not None or old is None:
             return refusal or Receipt("error", error=f"there is no run {admit.steers!r}")
@@ -84,6 +84,13 @@ class Steering:
         self._steered[requester.key, old.session] = s.clock.mono()
         new = self._replacement(old, s.sessions[old.session], entry, admit)
         return Receipt("accepted", new.id, new.session, new.agent)
+
+    def _meant(self, name: str) -> Run | None:
+        """The run of this id, or the one that goes on for it; of a session's key, its newest task."""
+        tasks = [run for run in self.s.runs.values() if run.session == name and run.route == "spawn"]
+        if tasks:
+            return max(tasks, key=lambda run: run.seq)
+        return run_named(self.s, name)
 
     # ------------------------------------------------------------------ check
 

@@ -294,7 +294,7 @@ class Admit:
         cleanup: ``delete`` has the session archived once its end was heard of.
         ask: what is asked for beyond that.
         send: of a message: to whom and how.
-        steers: the run that is to be interrupted, for route ``steer`` (`steering`); ``task`` is the message.
+        steers: the run or session that is to be interrupted, for route ``steer`` (`steering`); ``task`` is the message.
     """
 
     run: str
