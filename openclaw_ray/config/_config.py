@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from openclaw_ray.config._effective import A2A, DEFAULT, Bindings, Setting, a2a, settings, thread_bindings
+from openclaw_ray.config._effective import A2A, DEFAULT, Bindings, Setting, a2a, a2a_path, settings, thread_bindings
 from openclaw_ray.config._fields import plain
 from openclaw_ray.config._model import AgentEntry, Root
 from openclaw_ray.config._notices import Notice
 from openclaw_ray.core.keys import normalise_agent_id
 from openclaw_ray.core.limits import AgentLimits, Compat, RuntimeLimits
+from openclaw_ray.core.visibility import SessionRules
 
 __all__ = ["Config"]
 
@@ -171,6 +172,21 @@ class Config:
             cost_per_tree=ray.budgets.cost_per_tree,
             compat=ray.compat,
             config_rev=self.rev,
+            sessions=self._session_rules(),
+        )
+
+    def _session_rules(self) -> SessionRules:
+        """Which sessions may see and use each other (SPEC.md A3)."""
+        joined, root = self.a2a, self.root
+        return SessionRules(
+            visibility=root.tools.sessions.visibility,
+            sandbox_sees=root.agents.defaults.sandbox.session_tools_visibility,
+            a2a_enabled=joined.enabled,
+            a2a_allow=None if joined.allow is None else tuple(plain(joined.allow)),
+            max_ping_pong_turns=joined.max_ping_pong_turns,
+            enabled_path=a2a_path(root, "enabled"),
+            allow_path=a2a_path(root, "allow"),
+            turns_path=a2a_path(root, "max_ping_pong_turns"),
         )
 
     # ----------------------------------------------------------------------- who says what of an agent

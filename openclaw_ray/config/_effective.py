@@ -20,7 +20,7 @@ from openclaw_ray.config._text import join
 if TYPE_CHECKING:
     from openclaw_ray.config._config import Config
 
-__all__ = ["A2A", "DEFAULT", "Bindings", "Setting", "a2a", "settings", "thread_bindings"]
+__all__ = ["A2A", "DEFAULT", "Bindings", "Setting", "a2a", "a2a_path", "settings", "thread_bindings"]
 
 DEFAULT: Final = "default"
 _NO_CHANNELS: Final = frozenset({"defaults", "modelByChannel"})
@@ -78,6 +78,14 @@ def a2a(root: Root) -> A2A:
         if value is not None:
             found[leaf.names[0]] = value
     return A2A(**found)
+
+
+def a2a_path(root: Root, field: str) -> str:
+    """Where one of the agent-to-agent settings is set; where it is best set if it is not."""
+    (leaf,) = (leaf for leaf in leaves(AgentToAgent) if leaf.names[0] == field)
+    places = (("tools", root.tools.agent_to_agent), ("session", root.session.agent_to_agent))
+    at = next((name for name, place in places if getattr(place, field) is not None), "tools")
+    return f"{at}.agentToAgent.{leaf.path}"
 
 
 def thread_bindings(root: Root, channel: str | None = None, account: str | None = None) -> Bindings:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 from pydantic.alias_generators import to_camel
 
 from openclaw_ray.config._types import Flag, Names, Number, Text
+from openclaw_ray.core.visibility import ToolsVisibility, Visibility
 
 __all__ = [
     "Amount",
@@ -154,28 +155,6 @@ class WorkspaceAccess(StrEnum):
     """Read."""
     RW = "rw"
     """Read and write."""
-
-
-class ToolsVisibility(StrEnum):
-    """Which sessions the session tools of a sandboxed session see."""
-
-    SPAWNED = "spawned"
-    """Its own spawn subtree."""
-    ALL = "all"
-    """What ``tools.sessions.visibility`` says."""
-
-
-class Visibility(StrEnum):
-    """Which sessions the session tools may see."""
-
-    SELF = "self"
-    """The own one."""
-    TREE = "tree"
-    """The own one and those spawned from it."""
-    AGENT = "agent"
-    """All of the same agent."""
-    ALL = "all"
-    """All."""
 
 
 class Profile(StrEnum):

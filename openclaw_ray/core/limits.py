@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from openclaw_ray.core.visibility import SessionRules
+
 __all__ = [
     "RESULT_TEXT_MAX_BYTES",
     "STATE_MAX_BYTES",
@@ -106,6 +108,7 @@ class RuntimeLimits:
         sessions_per_tree, tokens_per_tree, cost_per_tree: budgets of one tree; `None` is none.
         compat: generation of the defaults.
         config_rev: short hash of the effective configuration; equal configurations have equal ones.
+        sessions: which sessions may see and use each other, and how long two of them talk.
     """
 
     max_spawn_depth: int = 5
@@ -138,6 +141,7 @@ class RuntimeLimits:
     cost_per_tree: float | None = None
     compat: Compat = Compat.V2026_9
     config_rev: str = ""
+    sessions: SessionRules = field(default_factory=SessionRules)
 
 
 @dataclass(frozen=True, slots=True)

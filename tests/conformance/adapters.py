@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from openclaw_ray import config
-from openclaw_ray.core import admission, announce, history, keys, targets, tokens
+from openclaw_ray.core import admission, announce, history, keys, targets, tokens, visibility
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.subagent_rows import ChildFacts
 
@@ -151,6 +151,16 @@ def histories(case: dict[str, Any]) -> Output:
     raise ValueError(case["op"])
 
 
+def a2a_policy(case: dict[str, Any]) -> Output:
+    """Whether one session may use another."""
+    rules = config.load(case["config"], env={}).runtime_limits(cpus=1).sessions
+    requester = keys.normalise_key(case["requester_key"])
+    target = requester if case["target_key"] == "current" else case["target_key"]
+    links = {keys.normalise_key(key) for key in case.get("target_row", {}).values()}
+    viewer = visibility.Viewer(requester, case["sandboxed"])
+    return {"allowed": visibility.check_access(rules, viewer, target, spawned=requester in links) is None}
+
+
 def target_resolution(case: dict[str, Any]) -> Output:
     """Which run a typed target means."""
     children = [
@@ -192,6 +202,7 @@ def config_output(loaded: config.Config) -> Output:
 
 
 ADAPTERS: dict[str, Callable[[dict[str, Any]], Output]] = {
+    "a2a_policy": a2a_policy,
     "allow_agents": allow_agents,
     "announce": announces,
     "config": configs,

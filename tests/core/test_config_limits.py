@@ -13,6 +13,7 @@ import pytest
 from openclaw_ray import config
 from openclaw_ray.config import ConfigError
 from openclaw_ray.core.limits import AgentLimits, Compat, JournalSync, PoolReuse, Recovery, RuntimeLimits
+from openclaw_ray.core.visibility import SessionRules, Visibility
 
 
 def limits(source: dict[str, Any] | None = None, cpus: int = 2) -> RuntimeLimits:
@@ -62,6 +63,7 @@ SETTINGS: dict[str, Any] = {
         "journal": {"sync": "full"},
         "pingPongWithSubagents": False,
     },
+    "tools": {"sessions": {"visibility": "all"}},
 }
 
 
@@ -97,6 +99,7 @@ def test_every_setting_has_an_effect() -> None:
         cost_per_tree=1.5,
         compat=Compat.V2026_7,
         config_rev=made.config_rev,
+        sessions=SessionRules(visibility=Visibility.ALL),
     )
     untouched = [
         one.name for one in fields(RuntimeLimits) if getattr(made, one.name) == getattr(limits(), one.name)

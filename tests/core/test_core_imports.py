@@ -28,6 +28,7 @@ MODULES = (
     "tokens",
     "tool_params",
     "tool_results",
+    "visibility",
 )
 HEAVY = ("ray", "numpy", "pydantic", "json5", "click", "rich", "asyncio")
 

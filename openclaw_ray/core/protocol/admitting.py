@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from openclaw_ray.core import lineage
 from openclaw_ray.core.admission import Refusal, SpawnFacts, SpawnLimits, check_spawn
-from openclaw_ray.core.keys import main_key, normalise_agent_id, role
+from openclaw_ray.core.keys import normalise_agent_id, role
 from openclaw_ray.core.lifecycle import DeliveryState, RunKind
 from openclaw_ray.core.limits import Compat
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.child_facts import child_facts
 from openclaw_ray.core.protocol.down import Down
-from openclaw_ray.core.protocol.inbox import inbox_full
 from openclaw_ray.core.protocol.messages import Admit
+from openclaw_ray.core.protocol.messaging import Messaging
 from openclaw_ray.core.protocol.names import ChildNames
 from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import AgentEntry, State
@@ -24,12 +24,11 @@ from openclaw_ray.core.results import Receipt
 __all__ = ["Admitting"]
 
 
-class Admitting:
+class Admitting(Messaging):
     """Who may be born."""
 
     def __init__(self, state: State, down: Down) -> None:
-        self.s = state
-        self.down = down
+        super().__init__(state, down)
         self.names = ChildNames(state)
 
     # ------------------------------------------------------------------ admit
@@ -52,7 +51,7 @@ class Admitting:
                 why = "messages to other sessions are the operator's; a session spawns children"
                 text = f"{requester.key} may not ask {admit.session_key}: {why}"
                 return self._refuse(Receipt("forbidden", error=text))
-            return self._admit_message(client, parent, requester, admit)
+            return self._message(client, parent, requester, admit)
         agent_id = admit.agent_id if admit.agent_id is not None else requester.agent
         refusal = self._check(requester, parent, operator, admit)
         if refusal is not None:
@@ -84,10 +83,6 @@ class Admitting:
         s.sessions[child.key] = child
         self._new_run(client, child, parent, requester, entry, admit)
         return Receipt("accepted", admit.run, child.key, entry.id)
-
-    def _refuse(self, receipt: Receipt) -> Receipt:
-        self.s.refused += 1
-        return receipt
 
     def _parent(self, client: str, requester: Session, admit: Admit) -> Run | Receipt:
         """The run that the new one is a child of, fenced by the requester's activation."""
@@ -149,43 +144,6 @@ class Admitting:
     def _stopping(self, parent: Run, operator: bool) -> bool:
         """Whether a stop mark lies on the parent or above; a client's root lives on after a stop (PROTOCOL.md 6.1)."""
         return not (operator and parent.route == "driver") and bool(lineage.bound_by_mark(self.s.runs, parent))
-
-    def _admit_message(self, client: str, parent: Run, requester: Session, admit: Admit) -> Receipt:
-        """Route ``ask``: a message to an agent's main session or to an existing top-level one."""
-        s = self.s
-        entry: AgentEntry | None
-        target = s.sessions.get(admit.session_key)
-        if target is not None and target.depth > 0:
-            return self._refuse(
-                Receipt("error", error=f"session {target.key} runs one task of its requester's and takes no messages")
-            )
-        if target is None:
-            agent_id = normalise_agent_id(admit.agent_id or "")
-            entry = s.agents.get(agent_id or "")
-            if entry is None or admit.session_key != main_key(entry.id):
-                known = ", ".join(sorted(s.agents)) or "none"
-                return self._refuse(
-                    Receipt("error", error=f"no agent or session {admit.session_key!r} (agents: {known})")
-                )
-            target = Session(
-                admit.session_key,
-                admit.session_id,
-                entry.id,
-                0,
-                "",
-                admit.session_key,
-                role(0, s.depth_cap).role,
-                s.clock.wall(),
-            )
-            s.sessions[target.key] = target
-        entry = s.agents.get(target.agent)
-        if entry is None:
-            return self._refuse(Receipt("error", error=f"agent {target.agent!r} is not registered any more"))
-        full = inbox_full(s, target)
-        if full is not None:
-            return self._refuse(full)
-        self._new_run(client, target, parent, requester, entry, admit)
-        return Receipt("accepted", admit.run, target.key, entry.id)
 
     def _new_run(
         self, client: str, session: Session, parent: Run, requester: Session, entry: AgentEntry, admit: Admit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openclaw_ray.core.protocol import admitting
+from openclaw_ray.core.protocol import messaging
 from openclaw_ray.core.protocol.messages import Start
 from openclaw_ray.core.results import INBOX
 from rules.hand import Hand, without
@@ -27,7 +27,7 @@ def test_the_bound_is_over_all_senders_and_a_refused_one_leaves_nothing() -> Non
     assert "3 of 3" in (refused.error or "")
     assert hand.journal.get("runs", "m3") is None
     assert "m3" not in hand.registry.s.runs
-    with without(admitting, "inbox_full", lambda s, session: None):
+    with without(messaging, "inbox_full", lambda s, session: None):
         hand = busy()
         assert all(hand.ask(f"m{number}").accepted for number in range(6))
 
