@@ -46,6 +46,7 @@ class View:
         dropped: rows are missing that were too many, or too large.
         cut: a text was cut, or an image's data left out.
         redacted: a credential was kept back.
+        first: which of the rows that were given is the oldest in it; 0 if none had to go.
     """
 
     messages: list[dict[str, Any]]
@@ -53,6 +54,7 @@ class View:
     dropped: bool = False
     cut: bool = False
     redacted: bool = False
+    first: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """``messages`` and the flags by OpenClaw's names."""
@@ -69,18 +71,23 @@ class View:
 def view(messages: Sequence[Mapping[str, Any]], *, include_tools: bool = False, most: int = BYTES_MAX) -> View:
     """The view of ``messages``, which come oldest first."""
     look = _Look()
-    kept = [row for row in messages if include_tools or str(row.get("role", "")).lower() not in _TOOL_ROLES]
-    rows = [look.row(row) for row in kept]
+    kept = [number for number, row in enumerate(messages) if include_tools or not _is_tool_row(row)]
+    rows = [look.row(messages[number]) for number in kept]
     sizes = [json_bytes(row) for row in rows]
     total, first = 2 + sum(sizes) + max(0, len(sizes) - 1), 0
     while total > most and first < len(rows) - 1:
         total -= sizes[first] + 1
         first += 1
     rows = rows[first:]
+    dropped, oldest = first > 0, kept[first] if first else 0
     if rows and total > most:
-        rows, first = [{"role": "assistant", "content": OMITTED}], first + 1
+        rows, dropped = [{"role": "assistant", "content": OMITTED}], True
         total = 2 + json_bytes(rows[0])
-    return View(rows, total, first > 0, look.cut, look.redacted)
+    return View(rows, total, dropped, look.cut, look.redacted, oldest)
+
+
+def _is_tool_row(row: Mapping[str, Any]) -> bool:
+    return str(row.get("role", "")).lower() in _TOOL_ROLES
 
 
 def page(total: int, limit: int, offset: int = 0) -> tuple[range, int | None]:

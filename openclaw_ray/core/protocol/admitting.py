@@ -194,6 +194,7 @@ class Admitting(Messaging):
             ),
         )
         s.runs[run.id] = run
+        session.last_run = run.id
         lineage.born(s.runs, run.id, run)
         self._reserve(requester)
         self.names.took(requester, run)

@@ -206,6 +206,8 @@ class Session(Record):
     """How often it was activated again for its children's ends after its process had died (`reviving`)."""
     facts: SessionFacts | None = None
     """What was settled about it at its birth."""
+    last_run: str = ""
+    """Id of its newest run."""
     # memory alone
     run: str = _live("")
     """The run that owns the session now (one at a time)."""
