@@ -11,13 +11,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from openclaw_ray.core.redaction import is_secret_name, mask, redact, redact_pieces
 
-__all__ = ["BLOCK_MAX", "BYTES_MAX", "LIMIT_MAX", "OMITTED", "View", "json_bytes", "page", "redact", "view"]
+__all__ = [
+    "BLOCK_MAX",
+    "BYTES_MAX",
+    "LIMIT_MAX",
+    "OMITTED",
+    "View",
+    "json_bytes",
+    "masked",
+    "page",
+    "redact",
+    "view",
+]
 
 BLOCK_MAX = 4_000
 """Characters of one text."""
@@ -86,6 +97,12 @@ def view(messages: Sequence[Mapping[str, Any]], *, include_tools: bool = False, 
     return View(rows, total, dropped, look.cut, look.redacted, oldest)
 
 
+def masked(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with their credentials masked, and whole otherwise: nothing is cut or left out for its size."""
+    look = _Look(whole=True)
+    return [look.row(row) for row in messages]
+
+
 def _is_tool_row(row: Mapping[str, Any]) -> bool:
     return str(row.get("role", "")).lower() in _TOOL_ROLES
 
@@ -121,7 +138,8 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=s
 class _Look:
     """One making of a view: notes what it had to leave out."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, whole: bool = False) -> None:
+        self.whole = whole
         self.cut = False
         self.redacted = False
 
@@ -232,8 +250,9 @@ class _Look:
     def _pieces(self, texts: Sequence[str], depth: int = 0) -> list[str]:
         if not texts:
             return []
-        looked_at = [self._json(text[:_LOOKED_AT], depth) for text in texts]
-        self.cut = self.cut or any(len(text) > _LOOKED_AT for text in texts)
+        most = None if self.whole else _LOOKED_AT
+        looked_at = [self._json(text[:most], depth) for text in texts]
+        self.cut = self.cut or any(most is not None and len(text) > most for text in texts)
         shown, redacted = redact_pieces(looked_at)
         self.redacted = self.redacted or redacted
         return shown
@@ -246,7 +265,7 @@ class _Look:
             value = json.loads(text)
         except (ValueError, RecursionError):
             return text
-        look = _Look()
+        look = _Look(whole=self.whole)
         shown = look._value(value, "", depth + 1)
         if not look.redacted:
             return text
@@ -254,7 +273,7 @@ class _Look:
         return json.dumps(shown, ensure_ascii=False)
 
     def _short(self, text: str) -> str:
-        if len(text) <= BLOCK_MAX or (text.endswith(_CUT) and len(text) == BLOCK_MAX + len(_CUT)):
+        if self.whole or len(text) <= BLOCK_MAX or (text.endswith(_CUT) and len(text) == BLOCK_MAX + len(_CUT)):
             return text
         self.cut = True
         return text[:BLOCK_MAX] + _CUT

@@ -43,13 +43,17 @@ class AsyncOperating:
         """Stop one run and everything below it."""
         return await self._waits.outcome(self._sync._stopping(run=run_id), timeout)
 
-    async def delete(self, key: str, *, timeout: float | None = None) -> StopReport:
-        """Stop a session, then delete it; see `Runtime.delete`."""
-        return await self._in_thread(lambda: self._sync.delete(key, timeout=timeout))
+    async def patch(self, key: str, **changes: Any) -> dict[str, Any]:
+        """Change a session's label; see `Runtime.patch`."""
+        return await self._in_thread(lambda: self._sync.patch(key, **changes))
 
-    async def reset(self, key: str, *, timeout: float | None = None) -> StopReport:
+    async def delete(self, key: str, **options: Any) -> StopReport:
+        """Stop a session, then delete it; see `Runtime.delete`."""
+        return await self._in_thread(lambda: self._sync.delete(key, **options))
+
+    async def reset(self, key: str, **options: Any) -> StopReport:
         """Stop a session, then begin it anew; see `Runtime.reset`."""
-        return await self._in_thread(lambda: self._sync.reset(key, timeout=timeout))
+        return await self._in_thread(lambda: self._sync.reset(key, **options))
 
     async def call(
         self, name: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None

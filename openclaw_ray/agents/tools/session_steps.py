@@ -201,4 +201,5 @@ def _clear(port: SessionPort, what: str, seen: Mapping[str, Any], within: float)
 def _not_cleared(what: str, seen: Mapping[str, Any], word: CleanupWord) -> dict[str, Any]:
     refusal = DeleteRefused if what == "delete" else ResetRefused
     status = "forbidden" if word is CleanupWord.FORBIDDEN else "error"
-    return {"status": status, "error": str(refusal(seen["key"], word.value)), "reason": word.value}
+    text = str(refusal(seen["key"], word.value))
+    return {"status": status, "error": text, "reason": word.value, "what": what, "key": seen["key"]}
