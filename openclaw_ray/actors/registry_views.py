@@ -80,9 +80,9 @@ class Views:
         if isinstance(fenced, SessionAnswer):
             raise forbidden(fenced)
         if what == "events":
-            raise SessionForbidden("control", "the events of all sessions are the operator's to watch")
+            raise SessionForbidden("control", "the events of all sessions are the operator's to watch", "")
         if what in _OWN and filters.get("requester") != asker.session:
-            raise SessionForbidden("control", f"{what} of another session are not {asker.session}'s to see")
+            raise SessionForbidden("control", f"{what} of another session are not {asker.session}'s to see", "")
         if what == "run":
             run = core.s.journaled_run(str(filters["run"]))
             denial = core.views.sight.denied(fenced, run.session) if run is not None else None

@@ -152,7 +152,7 @@ class NotControlled(OpenClawRayError, PermissionError):
 
 
 @dataclass(eq=False, repr=False)
-class SessionForbidden(OpenClawRayError, PermissionError):
+class SessionForbidden(OpenClawRayError):
     """A session asked for what it may not see or change (SPEC.md B2, G); the same words at every entrance.
 
     Attributes:
@@ -163,7 +163,7 @@ class SessionForbidden(OpenClawRayError, PermissionError):
 
     reason: str
     detail: str
-    path: str = ""
+    path: str
 
     def __str__(self) -> str:
         return self.detail

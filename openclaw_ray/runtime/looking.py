@@ -108,7 +108,7 @@ class RuntimeView:
             SessionForbidden: this runtime is bound to a session: the events of all are the operator's.
         """
         if self._asker is not None:
-            raise SessionForbidden("control", "the events of all sessions are the operator's to watch")
+            raise SessionForbidden("control", "the events of all sessions are the operator's to watch", "")
         return self._events_from(self._query("last_event") if after is None else after)
 
     def _events_from(self, seq: int) -> Iterator[Event]:
