@@ -22,6 +22,7 @@ from typing import Any
 from openclaw_ray.actors.asking import later
 from openclaw_ray.actors.courier_thread import STOPPING, CourierThread
 from openclaw_ray.actors.payload import pack
+from openclaw_ray.actors.sends import Sends
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.core.errors import NotControlled, RuntimeClosed, RuntimeUnavailable
 from openclaw_ray.core.ids import RandomIds
@@ -34,6 +35,7 @@ from openclaw_ray.core.protocol.messages import (
     Consumed,
     DownMessage,
     Payload,
+    Replied,
     StopAsk,
     Stopped,
     Took,
@@ -76,6 +78,7 @@ class Requester:
         self._left = False
         self._stopping_all = 0
         self._maps: set[str] = set()
+        self.sends = Sends(courier, receiver)
         self.on_end: Callable[[str, Future[Completion]], None] | None = None
 
     # ------------------------------------------------------------------ spawn
@@ -125,8 +128,12 @@ class Requester:
                 request.item,
                 request.cleanup,
                 request.ask,
+                request.send,
             )
-            if request.expects or request.route != "ask":  # else nothing will come
+            if request.route == "send":
+                if request.send is not None and request.send.wait:
+                    self.sends.open(admit.run)
+            elif request.expects or request.route != "ask":  # else nothing will come
                 with self._lock:
                     self._ends[admit.run] = Future()
             future.add_done_callback(partial(self._receipt_came, admit.run))
@@ -145,6 +152,7 @@ class Requester:
                     self._born[receipt.run_id] = receipt
             else:
                 self._ends.pop(run_id, None)  # there is no such run: nothing will come
+                self.sends.refused(run_id)
 
     # ------------------------------------------------------------------ named maps
 
@@ -368,6 +376,8 @@ class Requester:
         match message:
             case Completed():
                 self.ended(message)
+            case Replied():
+                self.sends.hear(message)
             case Bound():
                 if message.handle is not None:
                     self.courier.handle(message.actor, message.handle)
@@ -398,6 +408,7 @@ class Requester:
         for future in waiting:
             if not future.done():
                 future.set_exception(error)
+        self.sends.fail(error)
 
 
 def _without_value(done: Completion, text: str, cause: Cause) -> Completion:

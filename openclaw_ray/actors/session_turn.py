@@ -45,6 +45,7 @@ from openclaw_ray.core.protocol.messages import (
     UsageAdded,
 )
 from openclaw_ray.core.results import Completion, Receipt, StopReport, Usage
+from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.session_asks import Asker, SessionAnswer
 from openclaw_ray.core.transcript_pages import TranscriptPage
 
@@ -155,7 +156,7 @@ class SessionTurn:
             return _not_started(error, began)
         first = spec.task if spec.kind == "message" else _first_message(spec)
         if spec.turn == 1:
-            self.append("user", first)
+            self.append("user", first, None if spec.source is None else {"provenance": spec.source.provenance})
         elif spec.kind == "resume":
             self.append("user", spec.text)
         for completed in spec.completions:
@@ -224,6 +225,14 @@ class SessionTurn:
     def completion(self, run_id: str) -> Future[Completion]:
         """See `TurnPort.completion`."""
         return self.requester.completion(run_id)
+
+    def reply(self, send: str) -> Future[Sent]:
+        """See `TurnPort.reply`."""
+        return self.requester.sends.reply(send)
+
+    def leave_send(self, send: str) -> bool:
+        """See `TurnPort.leave_send`."""
+        return self.requester.sends.leave(send)
 
     def children(self) -> list[Receipt]:
         """See `TurnPort.children`."""
@@ -363,13 +372,13 @@ class SessionTurn:
 
         return ask_later(lambda: getattr(self.courier.registry, method).remote(*args), _LOOK_WITHIN)
 
-    def append(self, role: str, text: str) -> None:
-        """See `TurnPort.append`."""
+    def append(self, role: str, text: str, meta: dict[str, Any] | None = None) -> None:
+        """See `TurnPort.append`; ``meta`` is the runtime's own word on the row."""
         spec = self.spec
         if spec.transcripts == "none":
             return
         with self._lock:
-            self._rows.append(Row(spec.session_id, spec.number, self._row_seq, role, text, time.time()))
+            self._rows.append(Row(spec.session_id, spec.number, self._row_seq, role, text, time.time(), None, meta))
             self._row_seq += 1
             self._row_bytes += len(text)
             full = self._row_bytes > _FLUSH_BYTES

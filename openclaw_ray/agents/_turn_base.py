@@ -18,8 +18,10 @@ from openclaw_ray.agents.tools.tool import Caller
 from openclaw_ray.core.errors import Cancelled, NothingPending, TurnYielded
 from openclaw_ray.core.lifecycle import RunKind
 from openclaw_ray.core.mapping import MapWindow, OnError
+from openclaw_ray.core.message import MessageSource
 from openclaw_ray.core.protocol.messages import Row, Spec
 from openclaw_ray.core.results import Completion, Receipt, Usage
+from openclaw_ray.core.sent import Sent
 
 __all__ = ["DEFAULT_WIDTH", "TurnBase"]
 
@@ -38,6 +40,8 @@ class TurnBase:
         input: the Python object given with the task, or `None`.
         events: all that the turn was started with, oldest first.
         completions: ends of children that this turn is told of, in order of birth; they count as given to it.
+        source: where the message that it was started by came from, if another session said it; with the number of the
+            turn of a ping-pong, how many there can be, and the prompt for a model. `None` for a user's.
         session: the session it belongs to.
         state: a dict of JSON, at most 64 KB, kept from turn to turn. It is committed when the turn returns or
             yields, not when it fails.
@@ -58,7 +62,10 @@ class TurnBase:
         self.text: str = spec.text
         self.input: Any = input
         self.completions: tuple[Completion, ...] = tuple(completions)
-        self.events: tuple[TurnEvent, ...] = turn_events(self.kind, self.text, self.completions)
+        self.source: MessageSource | None = spec.source
+        self.events: tuple[TurnEvent, ...] = turn_events(
+            self.kind, self.text, self.completions, spec.source, spec.news
+        )
         self.session: SessionView = session_view(spec)
         self.state: dict[str, Any] = load_state(spec.state)
         self.run_id: str = spec.run
@@ -152,6 +159,12 @@ class TurnBase:
     def _caller(self) -> Caller:
         """This turn as tools see it."""
         return Caller(self.session, self._keeps_transcript, self._port, self._children, self._unheard.add)
+
+    def _sent(self, sent: Sent | Receipt) -> Sent:
+        if isinstance(sent, Receipt):
+            accepted(sent)
+            raise AssertionError("a receipt that is accepted is no refusal")
+        return sent
 
     def _admitted(self, request: SpawnRequest, receipt: Receipt) -> Receipt:
         accepted(receipt)

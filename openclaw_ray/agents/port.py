@@ -11,9 +11,11 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from openclaw_ray.core.message import SendAsk
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
+from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.session_asks import SessionAnswer
 from openclaw_ray.core.session_facts import ChildAsk
 from openclaw_ray.core.transcript_pages import TranscriptPage
@@ -26,7 +28,7 @@ class SpawnRequest:
     """One spawn, as asked for by a program; ``input`` is any Python object or reference (`MISSING` if not given).
 
     ``item``: what it is to a map that has a name. ``cleanup``: ``delete`` has it archived once its end was heard of.
-    ``ask``: what is asked for beyond that.
+    ``ask``: what is asked for beyond that. ``send``: of a message (route ``send``), to whom and how.
     """
 
     task: str
@@ -42,6 +44,7 @@ class SpawnRequest:
     item: MapItem | None = None
     cleanup: str = "keep"
     ask: ChildAsk | None = None
+    send: SendAsk | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,12 @@ class TurnPort(Protocol):
 
         For a map item the completion's ``result`` is the value of interest. A large value has been taken already.
         """
+
+    def reply(self, send: str) -> Future[Sent]:
+        """What becomes of an accepted message that the program waits for; ``send`` is its run id."""
+
+    def leave_send(self, send: str) -> bool:
+        """The program waits for it no more; True if the reply is there, and counts as heard."""
 
     def children(self) -> list[Receipt]:
         """Receipts of the session's children whose completions no program has been given yet, in order of birth.

@@ -6,8 +6,10 @@ import os
 from dataclasses import dataclass
 
 from openclaw_ray.core.lifecycle import RunKind
+from openclaw_ray.core.message import MessageSource, News
 from openclaw_ray.core.protocol.messages import Spec
 from openclaw_ray.core.results import Completion
+from openclaw_ray.core.sent import Sent
 
 __all__ = ["SessionView", "TurnEvent", "session_view", "turn_events"]
 
@@ -47,11 +49,15 @@ class TurnEvent:
         kind: `RunKind`; ``completion`` for a child's end, ``wake`` once for a yielded batch, after its ends.
         text: the task, the message, or the child's text, which is data and never instruction; empty for a wake.
         completion: the child's end, for ``completion``.
+        source: of a message that another session sent: where it came from. It is no user's text.
+        sent: how a message of this session's own ended.
     """
 
     kind: RunKind
     text: str
     completion: Completion | None = None
+    source: MessageSource | None = None
+    sent: Sent | None = None
 
 
 def session_view(spec: Spec) -> SessionView:
@@ -72,10 +78,17 @@ def session_view(spec: Spec) -> SessionView:
     )
 
 
-def turn_events(kind: RunKind, text: str, completions: tuple[Completion, ...]) -> tuple[TurnEvent, ...]:
-    """Children's ends, then what made the turn start, unless that is the ends themselves: the task, a message, the
-    wake of a batch that is complete, the word that a run goes on after a restart."""
+def turn_events(
+    kind: RunKind,
+    text: str,
+    completions: tuple[Completion, ...],
+    source: MessageSource | None = None,
+    news: tuple[News, ...] = (),
+) -> tuple[TurnEvent, ...]:
+    """Children's ends, ends of messages and notices, then what made the turn start, unless that is the ends themselves:
+    the task, a message, the wake of a batch that is complete, the word that a run goes on after a restart."""
     ends = tuple(TurnEvent(RunKind.COMPLETION, done.text, done) for done in completions)
-    if kind is RunKind.COMPLETION and ends:
-        return ends
-    return (*ends, TurnEvent(kind, text))
+    heard = tuple(TurnEvent(RunKind.MESSAGE, one.text, None, one.source, one.sent) for one in news)
+    if kind is RunKind.COMPLETION and (ends or heard):
+        return (*ends, *heard)
+    return (*ends, *heard, TurnEvent(kind, text, None, source))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -10,10 +10,13 @@ from openclaw_ray.agents._asking import MISSING, spawn_request
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import Deadline, SyncWait, nothing
+from openclaw_ray.agents.sending import SEND_SECONDS, send_request, send_steps
 from openclaw_ray.agents.tools.calling import ToolCalls
-from openclaw_ray.agents.tools.tool import Within
+from openclaw_ray.agents.within import Within
 from openclaw_ray.core.mapping import OnError
+from openclaw_ray.core.message import MessageMode
 from openclaw_ray.core.results import Completion, Receipt, Result
+from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.tool_results import ToolResult
 
 __all__ = ["SyncTurn"]
@@ -118,15 +121,23 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
 
     def call(self, name: str, /, **params: Any) -> ToolResult:
         """Call a tool as a model would; see `Turn.call`."""
-        steps = self._steps(name, params)
-        self.check()
-        try:
-            waited = next(steps)
-            while True:
-                waited = steps.send(self._waited(waited))
-        except StopIteration as done:
-            result: ToolResult = done.value
-            return result
+        return self._run(self._steps(name, params))
+
+    def send(
+        self,
+        to: str | None,
+        message: str,
+        *,
+        label: str | None = None,
+        agent_id: str | None = None,
+        timeout_seconds: float = SEND_SECONDS,
+        mode: MessageMode | str | None = None,
+    ) -> Sent:
+        """Send a message to another session; see `Turn.send`."""
+        request = send_request(
+            to, message, label=label, agent_id=agent_id, timeout_seconds=timeout_seconds, mode=mode
+        )
+        return self._sent(self._run(send_steps(self._port, request)))
 
     def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
         """Rows of the session's transcript; see `Turn.history`."""
@@ -135,6 +146,16 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
         return plain_rows(rows)
 
     # ------------------------------------------------------------------ waiting
+
+    def _run(self, steps: Generator[Future[Any] | Within, Any, T]) -> T:
+        self.check()
+        try:
+            waited = next(steps)
+            while True:
+                waited = steps.send(self._waited(waited))
+        except StopIteration as done:
+            result: T = done.value
+            return result
 
     def _waited(self, waited: Future[Any] | Within) -> Any:
         if not isinstance(waited, Within):

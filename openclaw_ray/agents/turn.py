@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -11,10 +11,13 @@ from openclaw_ray.agents._asking import MISSING, spawn_request
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import AsyncWait, Deadline, nothing
+from openclaw_ray.agents.sending import SEND_SECONDS, send_request, send_steps
 from openclaw_ray.agents.tools.calling import ToolCalls
-from openclaw_ray.agents.tools.tool import Within
+from openclaw_ray.agents.within import Within
 from openclaw_ray.core.mapping import OnError
+from openclaw_ray.core.message import MessageMode
 from openclaw_ray.core.results import Completion, Receipt, Result
+from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.tool_results import ToolResult
 
 __all__ = ["Turn"]
@@ -182,15 +185,45 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             TurnYielded: by ``sessions_yield``: the turn ends here.
             Cancelled: the turn is to end.
         """
-        steps = self._steps(name, params)
-        self.check()
-        try:
-            waited = next(steps)
-            while True:
-                waited = steps.send(await self._waited(waited))
-        except StopIteration as done:
-            result: ToolResult = done.value
-            return result
+        return await self._run(self._steps(name, params))
+
+    async def send(
+        self,
+        to: str | None,
+        message: str,
+        *,
+        label: str | None = None,
+        agent_id: str | None = None,
+        timeout_seconds: float = SEND_SECONDS,
+        mode: MessageMode | str | None = None,
+    ) -> Sent:
+        """Send a message to another session and wait for its reply, without a slot (SPEC.md B2).
+
+        When the two of them go on after it (``maxPingPongTurns``), this session gets turns of kind ``message`` for
+        that, after this one. What was not heard here, and how it ended, is an event of the next turn, once.
+
+        Args:
+            to: session key, ``main``, or session id; `None` if it is named otherwise.
+            message: the text of a turn of its.
+            label: of the session: a child's of this one, or the only one of that label in sight.
+            agent_id: with a label, whose session; alone, that agent's main session, which is made if need be.
+            timeout_seconds: how long to wait; 0 does not wait at all.
+            mode: ``notify`` starts no turn, see `MessageMode`; ``followup`` if not given.
+
+        Returns:
+            ``ok`` with the reply, ``no_reply``, ``accepted`` if it has not come yet, ``queued`` for a notice, or how
+            the turn ended otherwise.
+
+        Raises:
+            SpawnForbidden: a rule forbids it: visibility, agent-to-agent, the sandbox, the bound of the chain.
+            SpawnError: there is no such session, or a wait that would close a circle. `InboxFull`: no room.
+            ValueError: an argument cannot be as it is.
+            Cancelled: the turn is to end.
+        """
+        request = send_request(
+            to, message, label=label, agent_id=agent_id, timeout_seconds=timeout_seconds, mode=mode
+        )
+        return self._sent(await self._run(send_steps(self._port, request)))
 
     async def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
         """Rows of the session's transcript, newest last: dicts of ``role``, ``text`` and ``at``.
@@ -206,6 +239,16 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
         return plain_rows(rows)
 
     # ------------------------------------------------------------------ waiting
+
+    async def _run(self, steps: Generator[Future[Any] | Within, Any, T]) -> T:
+        self.check()
+        try:
+            waited = next(steps)
+            while True:
+                waited = steps.send(await self._waited(waited))
+        except StopIteration as done:
+            result: T = done.value
+            return result
 
     async def _waited(self, waited: Future[Any] | Within) -> Any:
         if not isinstance(waited, Within):

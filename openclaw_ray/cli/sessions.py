@@ -14,6 +14,7 @@ from openclaw_ray.cli.live import known_session
 from openclaw_ray.cli.output import JsonLines, data_stream, printable
 from openclaw_ray.cli.sessions_change import delete, patch, reset, stop
 from openclaw_ray.cli.sessions_filters import list_options, listed
+from openclaw_ray.cli.sessions_send import send
 from openclaw_ray.cli.table import print_table
 from openclaw_ray.cli.view import StateView, open_view, view_options
 from openclaw_ray.core.history import masked
@@ -28,12 +29,12 @@ _UNENDED = [state.value for state in RunState if not state.terminal]
 _LIVE_FIELDS = ("waitingFor", "pauseReason", "progress", "node", "pid", "actor")
 
 
-@click.group(short_help="List sessions, look into one, label, stop, reset or delete it.", no_args_is_help=False)
+@click.group(short_help="List sessions, look into one, send to it, stop, reset or delete it.", no_args_is_help=False)
 def sessions() -> None:
-    """List sessions, look into one, label, stop, reset or delete it."""
+    """List sessions, look into one, label, send to it, stop, reset or delete it."""
 
 
-for _command in (stop, patch, reset, delete):
+for _command in (send, stop, patch, reset, delete):
     sessions.add_command(_command)
 
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -16,11 +17,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from openclaw_ray.agents._asking import MISSING, accepted
+from openclaw_ray.agents.sending import SEND_SECONDS, send_request
 from openclaw_ray.core.errors import AskTimeout, JoinTimeout, PickleRefused, RuntimeClosed
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.mapping import OnError
+from openclaw_ray.core.message import MessageMode
 from openclaw_ray.core.results import Receipt, Result
-from openclaw_ray.core.sent import Sent, accepted_message, replied
+from openclaw_ray.core.sent import Sent, accepted_message, noticed
 from openclaw_ray.runtime.async_map import AsyncMap, Steps, feed_of
 from openclaw_ray.runtime.async_operating import AsyncOperating
 from openclaw_ray.runtime.awaiting import Awaiting, in_own_thread
@@ -230,23 +233,38 @@ class AsyncRuntime(AsyncOperating):
         requester.consume((receipt.run_id,))
         return done.result if done.result.ok else await self._in_thread(answered, self._sync, done.result)
 
-    async def send(self, to: str, message: str, timeout_seconds: float = 30) -> Sent:
+    async def send(
+        self,
+        to: str | None,
+        message: str,
+        timeout_seconds: float = SEND_SECONDS,
+        *,
+        label: str | None = None,
+        agent_id: str | None = None,
+        mode: MessageMode | str | None = None,
+        requester: str | None = None,
+    ) -> Sent:
         """Send a message and wait for the reply; see `Runtime.send`."""
-        _, asked = self._sync._asking(to, message, expects=timeout_seconds > 0)
-        requester = self._sync._client.requester
-        try:
-            receipt = accepted(await self._waits.outcome(asked))
-            if timeout_seconds <= 0:
-                return accepted_message(receipt)
-            done = await self._waits.outcome(requester.completion(receipt.run_id), timeout_seconds)
-        except TimeoutError:
-            requester.consume_later(receipt.run_id)
+        request = send_request(
+            to, message, label=label, agent_id=agent_id, timeout_seconds=timeout_seconds, mode=mode
+        )
+        asked = self._sync._sending(request, requester)
+        receipt = accepted(await self._waits.outcome(asked))
+        if request.notice:
+            return noticed(receipt)
+        if request.seconds <= 0:
             return accepted_message(receipt)
-        except asyncio.CancelledError:
-            asked.add_done_callback(self._hear_unseen)
-            raise
-        requester.consume((receipt.run_id,))
-        return replied(receipt, done.result)
+        sends = self._sync._client.requester.sends
+        reply = sends.reply(receipt.run_id)
+        heard = False
+        try:
+            with contextlib.suppress(TimeoutError):
+                await self._waits.outcome(reply, request.seconds)
+        finally:
+            heard = sends.leave(receipt.run_id)
+        if not heard:
+            return accepted_message(receipt)
+        return await self._in_thread(self._sync._with_result, reply.result())
 
     async def map(
         self,

@@ -16,15 +16,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from openclaw_ray.agents.sending import SEND_SECONDS
 from openclaw_ray.agents.tools.session_steps import list_sessions, read_history
 from openclaw_ray.agents.tools.session_tables import CHANGED, HISTORY, LINEAGE, LISTED
 from openclaw_ray.agents.tools.sessions_list import list_filters
 from openclaw_ray.core.errors import ToolInputError, UnknownCall
 from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.lifecycle import SessionState
+from openclaw_ray.core.message import MessageMode
 from openclaw_ray.core.results import StopReport
 from openclaw_ray.core.session_rows import STATUS_WORDS
 from openclaw_ray.core.tool_params import Kind, Parameter, read_params
+from openclaw_ray.core.tool_results import refusal_text
 from openclaw_ray.runtime.session_port import RuntimePort, done_or_raised, driven
 
 if TYPE_CHECKING:
@@ -133,9 +136,42 @@ def _history(rt: Operating, values: Mapping[str, Any], name: str, timeout: float
     return done_or_raised(driven(read_history(RuntimePort(rt), name, values, raw=raw)), values["sessionKey"])
 
 
+def _sessions_send(rt: Operating, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
+    from openclaw_ray.core.errors import SpawnError, SpawnForbidden
+
+    seconds = values.get("timeoutSeconds", SEND_SECONDS)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
+        raise ToolInputError(name, "timeoutSeconds", f"it is a number of 0 or more, not {seconds!r}")
+    try:
+        sent = rt.send(
+            values.get("key"),
+            values["message"],
+            seconds,
+            label=values.get("label"),
+            agent_id=values.get("agentId"),
+            mode=values.get("mode"),
+            requester=values.get("requesterSessionKey"),
+        )
+    except (SpawnError, SpawnForbidden) as error:
+        receipt = error.receipt
+        return {"status": receipt.status, "error": refusal_text(str(receipt.error), receipt.value, receipt.maximum)}
+    except ValueError as error:
+        raise ToolInputError(name, "message" if values["message"].strip() == "" else "key", str(error)) from None
+    return sent.to_json()
+
+
 _STATES = tuple(state.value for state in SessionState)
 _ANY_KEY = Parameter("key", Kind.TEXT, also=("sessionKey", "session_key"))
 _RUN = Parameter("runId", Kind.TEXT)
+_SENT = (
+    _ANY_KEY,
+    Parameter("label", Kind.TEXT),
+    Parameter("agentId", Kind.TEXT),
+    Parameter("message", Kind.TEXT, required=True),
+    Parameter("timeoutSeconds", Kind.ANY),
+    Parameter("mode", Kind.TEXT, words=tuple(mode.value for mode in MessageMode)),
+    Parameter("requesterSessionKey", Kind.TEXT),
+)
 _LISTED = (
     *(parameter for parameter in LISTED if parameter.name != "limit"),
     Parameter("limit", Kind.WHOLE, least=1, most=1_000),
@@ -151,5 +187,6 @@ CALLS: Mapping[str, Call] = {
     "sessions.list": Call(_LISTED, _sessions_list),
     "sessions.patch": Call(CHANGED["patch"], _sessions_patch, LINEAGE),
     "sessions.reset": Call(CHANGED["reset"], _sessions_reset),
+    "sessions.send": Call(_SENT, _sessions_send),
 }
 """The calls that there are, sorted by name."""

@@ -10,7 +10,7 @@ from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.lifecycle import DeliveryState
 from openclaw_ray.core.results import StopReport
 from openclaw_ray.runtime.client import TurnClient
-from openclaw_ray.runtime.requests import Requests
+from openclaw_ray.runtime.sending import Sending
 
 if TYPE_CHECKING:
     from openclaw_ray.runtime.cleanup import Seen
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Operating"]
 
 
-class Operating(Requests):
+class Operating(Sending):
     """The operating half of a runtime."""
 
     def stop(self, key: str, *, timeout: float | None = None) -> StopReport:
@@ -125,8 +125,9 @@ class Operating(Requests):
         """One of OpenClaw's RPC calls by its name, as ``rt.call("sessions.abort", {"key": key})``.
 
         There are chat.abort, chat.history, sessions.abort, sessions.delete, sessions.history, sessions.list,
-        sessions.patch and sessions.reset. A stop is answered with ``aborted``, ``runIds`` and the whole report as
-        ``stop``. Histories are masked and bounded as models see them; ``includeRaw`` gives the operator what is stored.
+        sessions.patch, sessions.reset and sessions.send, whose answer has the words of the tool ``sessions_send``. A
+        stop is answered with ``aborted``, ``runIds`` and the whole report as ``stop``. Histories are masked and bounded
+        as models see them; ``includeRaw`` gives the operator what is stored.
 
         Args:
             timeout: seconds for a stop to be complete.

@@ -16,7 +16,6 @@ from openclaw_ray.agents._asking import MISSING, accepted
 from openclaw_ray.core.errors import AskTimeout, JoinTimeout, PickleRefused, ProtocolRefused
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Receipt, Result
-from openclaw_ray.core.sent import Sent, accepted_message, replied
 from openclaw_ray.runtime import opening
 from openclaw_ray.runtime.client import TurnClient
 from openclaw_ray.runtime.operating import Operating
@@ -266,36 +265,6 @@ class Runtime(Operating):
             raise AskTimeout(key, receipt.run_id, timeout or 0.0) from None
         self._client.requester.consume((receipt.run_id,))
         return answered(self, done.result)
-
-    def send(self, to: str, message: str, timeout_seconds: float = 30) -> Sent:
-        """Send a message to an agent's main session, or to a top-level session by key, and wait for the reply.
-
-        A busy session takes it after the turn that runs; those of one sender in their order, each once.
-
-        Args:
-            to: agent id or session key.
-            message: the text of a turn of kind ``message``.
-            timeout_seconds: how long to wait. 0 does not wait at all. What was accepted is handled either way;
-                ``rt.result(sent.receipt)`` has the reply later.
-
-        Returns:
-            ``ok`` with the reply, ``accepted`` if it has not come yet, or how it ended otherwise.
-
-        Raises:
-            InboxFull: ``ray.inbox.max`` messages wait there already; this one was not stored.
-            SpawnError: no such agent or session.
-        """
-        _, asked = self._asking(to, message, expects=timeout_seconds > 0)
-        receipt = accepted(asked.result())
-        if timeout_seconds <= 0:
-            return accepted_message(receipt)
-        try:
-            done = self._client.requester.completion(receipt.run_id).result(timeout_seconds)
-        except FutureTimeout:
-            self._client.requester.consume_later(receipt.run_id)
-            return accepted_message(receipt)
-        self._client.requester.consume((receipt.run_id,))
-        return replied(receipt, done.result)
 
     def map(
         self,

@@ -20,6 +20,7 @@ from openclaw_ray.core.keys import mint_child, normalise_agent_id
 from openclaw_ray.core.lifecycle import Cause, RunState, result_status
 from openclaw_ray.core.protocol.messages import Outcome, Row, Spec
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
+from openclaw_ray.core.sent import Sent, replied
 from openclaw_ray.core.session_asks import SessionAnswer
 from openclaw_ray.core.transcript_pages import TranscriptPage
 from openclaw_ray.testing.local.memory import ProcessMemory
@@ -78,7 +79,9 @@ class AnsweringPort:
     def _answered(self, request: SpawnRequest) -> Receipt:
         agent = normalise_agent_id(request.agent_id or self.spec.agent_id) or "unknown"
         named = request.agent_id or self.spec.agent_id
-        key = next((key for key in (request.task, named, agent) if key in self._children), None)
+        ask = request.send
+        names = (named, agent) if ask is None else (ask.target, ask.label, ask.agent_id)
+        key = next((key for key in (request.task, *names) if key in self._children), None)
         if key is None:
             raise AssertionError(_not_foreseen(request, agent, self._children))
         answer = self._children[key]
@@ -106,9 +109,22 @@ class AnsweringPort:
                 idempotency_key(child, run), result, child, self._ids.session_id(), run, agent, request.label, label, ""
             )
         )
-        self._born[run] = receipt
+        if ask is None:
+            self._born[run] = receipt
         self._ends[run] = end
         return receipt
+
+    def reply(self, send: str) -> Future[Sent]:
+        """See `TurnPort.reply`; it is there at once."""
+        result = self._ends[send].result().result
+        future: Future[Sent] = Future()
+        sent = replied(Receipt("accepted", send, result.session_key), result)
+        future.set_result(replace(sent, result=None, ended="one way"))
+        return future
+
+    def leave_send(self, send: str) -> bool:
+        """See `TurnPort.leave_send`."""
+        return True
 
     def adopt(self, done: Completion) -> None:
         """An end of a child of an earlier turn, which this one is started with."""

@@ -95,8 +95,9 @@ def run_turn(
         input: ``turn.input``, as it is.
         children: for each task text, or agent id, what a child answers: what it returns (a `Result` counts as it is),
             an exception that it raises, or a function that is given the `SpawnRequest` and returns or raises either. A
-            task text goes before an agent id. `SpawnForbidden` or `SpawnError` have the spawn itself refused. All have
-            ended when they are asked for.
+            task text goes before an agent id. A message that the turn sends is answered so, too, by its text or by the
+            key, label or agent that it is sent to. `SpawnForbidden` or `SpawnError` have the spawn itself refused. All
+            have ended when they are asked for.
         state: ``turn.state`` at the beginning.
         history: rows of the transcript before this turn, as (role, text).
         session: fields of ``turn.session``: ``key``, ``session_id``, ``depth``, ``role``, ``label``, ``requester_key``.

@@ -27,7 +27,7 @@ def test_a_tool_that_there_is_not_is_named_with_those_there_are(drive: Drive, po
             await turn.call("spawn")
         with pytest.raises(UnknownTool):
             turn.tools.spawn  # noqa: B018 - looking it up is what is tested
-        assert not hasattr(turn.tools, "sessions_send")
+        assert not hasattr(turn.tools, "sessions_search")
         assert hasattr(turn.tools, "sessions_spawn")
         assert list(turn.tools) == [
             "agents_list",
@@ -35,12 +35,13 @@ def test_a_tool_that_there_is_not_is_named_with_those_there_are(drive: Drive, po
             "sessions",
             "sessions_history",
             "sessions_list",
+            "sessions_send",
             "sessions_spawn",
             "sessions_yield",
             "subagents",
         ]
         assert "subagents" in turn.tools
-        assert len(turn.tools) == 8
+        assert len(turn.tools) == 9
         assert set(turn.tools) <= set(dir(turn.tools))
 
     drive.ok(body, port)

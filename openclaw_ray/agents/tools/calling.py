@@ -16,6 +16,7 @@ from openclaw_ray.agents.tools.session_status import SESSION_STATUS
 from openclaw_ray.agents.tools.sessions import SESSIONS
 from openclaw_ray.agents.tools.sessions_history import SESSIONS_HISTORY
 from openclaw_ray.agents.tools.sessions_list import SESSIONS_LIST
+from openclaw_ray.agents.tools.sessions_send import SESSIONS_SEND
 from openclaw_ray.agents.tools.sessions_spawn import SESSIONS_SPAWN
 from openclaw_ray.agents.tools.sessions_yield import SESSIONS_YIELD
 from openclaw_ray.agents.tools.subagents import SUBAGENTS
@@ -30,6 +31,7 @@ _ALL = (
     SESSIONS,
     SESSIONS_HISTORY,
     SESSIONS_LIST,
+    SESSIONS_SEND,
     SESSIONS_SPAWN,
     SESSIONS_YIELD,
     SUBAGENTS,

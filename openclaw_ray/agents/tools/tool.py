@@ -9,32 +9,12 @@ from typing import Any, TypeAlias
 
 from openclaw_ray.agents.port import TurnPort
 from openclaw_ray.agents.session_view import SessionView
+from openclaw_ray.agents.within import Within
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.core.tool_params import Parameter, read_params, schema
 from openclaw_ray.core.tool_results import ToolResult
 
 __all__ = ["Caller", "Steps", "Tool", "Within"]
-
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """A wait for several futures that lasts at most so many ``seconds``; who yields it looks at them by itself.
-
-    Attributes:
-        first: one of them will do.
-        frees_slot: the turn's slot is given back meanwhile.
-    """
-
-    futures: tuple[Future[Any], ...]
-    seconds: float
-    first: bool = False
-    frees_slot: bool = False
-
-    @property
-    def over(self) -> bool:
-        """What was waited for has come."""
-        done = [future.done() for future in self.futures]
-        return any(done) if self.first and done else all(done)
 
 
 Steps: TypeAlias = Generator[Future[Any] | Within, Any, ToolResult]

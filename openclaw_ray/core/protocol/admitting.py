@@ -14,6 +14,7 @@ from openclaw_ray.core.limits import Compat
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.child_facts import child_facts
 from openclaw_ray.core.protocol.down import Down
+from openclaw_ray.core.protocol.message_run import nested_lane
 from openclaw_ray.core.protocol.messages import Admit
 from openclaw_ray.core.protocol.messaging import Messaging
 from openclaw_ray.core.protocol.names import ChildNames
@@ -39,7 +40,7 @@ class Admitting(Messaging):
         known = s.journaled_run(admit.run)
         if known is not None:
             return Receipt("accepted", known.id, known.session, known.agent)
-        requester = s.sessions.get(admit.requester)
+        requester = self._asker(admit)
         if requester is None:
             return self._refuse(Receipt("error", error=f"requester session {admit.requester!r} is not known"))
         parent = self._parent(client, requester, admit)
@@ -52,6 +53,8 @@ class Admitting(Messaging):
                 text = f"{requester.key} may not ask {admit.session_key}: {why}"
                 return self._refuse(Receipt("forbidden", error=text))
             return self._message(client, parent, requester, admit)
+        if admit.route == "send":
+            return self._send(client, parent, requester, admit)
         agent_id = admit.agent_id if admit.agent_id is not None else requester.agent
         refusal = self._check(requester, parent, operator, admit)
         if refusal is not None:
@@ -152,7 +155,7 @@ class Admitting(Messaging):
         spawns = entry.spawns and session.depth < s.depth_cap
         timeout = s.limits.run_timeout_seconds if admit.timeout is None else admit.timeout
         if admit.route == "ask":
-            lane, width = "main", s.limits.main_lane
+            lane, width = ("main", s.limits.main_lane) if not session.depth else (nested_lane(session.key), 1)
             timeout = admit.timeout or 0.0
         elif admit.lane and requester.client:
             lane, width = admit.lane, admit.lane_width

@@ -12,6 +12,7 @@ from __future__ import annotations
 from openclaw_ray.core.lanes import Waiting, may_bind
 from openclaw_ray.core.lifecycle import RunKind, RunState
 from openclaw_ray.core.liveness import RESUMES_MOST
+from openclaw_ray.core.message import MessageSource, News, Talk
 from openclaw_ray.core.protocol.admitting import Admitting
 from openclaw_ray.core.protocol.completion import completion_of
 from openclaw_ray.core.protocol.down import Down
@@ -131,6 +132,8 @@ class Birth(Admitting):
         else:
             s.cold_starts += 1
         run.given = self._given(session)
+        if session.key in s.news:
+            self.talks.give(run)
         self.down.open(run.activation, actor.id, actor.id)
         s.begin(session)
         for record in (run, session, actor):
@@ -192,6 +195,7 @@ class Birth(Admitting):
             completions.append(self.completed(child, run.activation))
         entry = s.agents[run.agent]
         first, resumed = run.turns == 1, run.kind == RunKind.RESUME
+        source, news = self._talk(run.talk) if run.talk is not None else (None, ())
         return Spec(
             run.id,
             run.activation,
@@ -218,7 +222,16 @@ class Birth(Admitting):
             run.task,
             run.transcripts,
             session.facts,
+            source,
+            news,
         )
+
+    def _talk(self, talk: Talk) -> tuple[MessageSource | None, tuple[News, ...]]:
+        """Where a run's message came from, and the news that its start carries."""
+        known = self.s.exchanges
+        exchange = known.get(talk.exchange)
+        news = tuple(known[x].news() for x in talk.news if x in known)
+        return (None if exchange is None else exchange.source()), news
 
     def completed(self, child: Run, receiver: str) -> Completed:
         """A child's end as a message for ``receiver``."""

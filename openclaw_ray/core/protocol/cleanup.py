@@ -112,7 +112,8 @@ class Cleanup:
         return any(not run.terminal or run.live_below for run in runs_of(self.s, key))
 
     def silence(self, session: Session) -> None:
-        """Discard the completions that are pending for its program (5)."""
+        """Discard the completions and news that are pending for its program (5)."""
+        self.ending.birth.talks.silence(session)
         for run_id in list(session.pending):
             run = self.s.runs.get(run_id)
             if run is not None:

@@ -93,6 +93,8 @@ class Clients:
         if client is None or client.gone:
             return
         client.gone = True
+        if s.exchanges:
+            self.stopping.ending.birth.talks.left(client_id)
         self.down.close(client_id)
         root = s.sessions.get(client.root)
         run = s.runs.get(root.run) if root is not None else None

@@ -242,6 +242,8 @@ class Delivery(Marks):
     def consumed_in_turn(self, run: Run, *, over: bool) -> None:
         """Completions that went into the turn's start have been given to it; one whose large value is still on its way
         only once the turn is ``over``."""
+        if run.talk is not None:
+            self.birth.talks.given(run, self.s.sessions[run.session])
         on_the_way = []
         for child_id in run.given:
             child = self.s.runs.get(child_id)

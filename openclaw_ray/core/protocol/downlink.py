@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from openclaw_ray.core.compact import compact
+from openclaw_ray.core.message import MessageSource, News
 from openclaw_ray.core.protocol.parts import Payload
 from openclaw_ray.core.results import Completion, StopReport
+from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.session_facts import SessionFacts
 
 __all__ = [
@@ -15,6 +17,7 @@ __all__ = [
     "Cancel",
     "Completed",
     "DownMessage",
+    "Replied",
     "Resumed",
     "Spec",
     "Stopped",
@@ -86,7 +89,16 @@ class Warn:
     text: str
 
 
-DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn
+@compact
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """What became of a message whose sender waits; said until it is confirmed by `SendOver`."""
+
+    send: str
+    sent: Sent
+
+
+DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn | Replied
 
 
 @compact
@@ -101,6 +113,8 @@ class Spec:
         completions: every pending completion of the session, ordered.
         state: JSON of ``turn.state``, or `None`.
         facts: what was settled about the session at its birth.
+        source: where the message that it starts with came from, if from another session.
+        news: what the session is to hear besides: how its own messages ended, notices to it.
     """
 
     run: str
@@ -128,3 +142,5 @@ class Spec:
     task: str = ""
     transcripts: str = "all"
     facts: SessionFacts | None = None
+    source: MessageSource | None = None
+    news: tuple[News, ...] = ()

@@ -191,6 +191,8 @@ class Ending(Delivery):
         self.down.close(run.activation)
         session = s.sessions[run.session]
         session.state = "passive"
+        if s.exchanges:
+            self.birth.talks.left(run.activation)
         run.actor = ""
         run.resend_at = run.grace_at = run.kill_at = None
         s.count_load(run.root, -1)
@@ -238,9 +240,21 @@ class Ending(Delivery):
             self.died_with(run)
         self._own_leftovers(run)
         self._in_marks(run)
+        self._talk_goes_on(run)
         deliver = self.route(run, caller)
         self.retire_if_done(run)
         return deliver
+
+    def _talk_goes_on(self, run: Run) -> None:
+        """What follows from the end of a message's run, and of any for a session that has news to hear."""
+        s, talks = self.s, self.birth.talks
+        if run.talk is not None:
+            talks.turn_ended(run)
+        above = s.runs.get(run.parent) if run.route in ("ask", "send") else None
+        if above is not None:  # it may have waited for nothing else
+            self.maybe_go_on(above)
+        if run.session in s.news and run.state is RunState.SUCCEEDED:
+            talks.wake(s.sessions[run.session])
 
     def _count_above(self, run: Run) -> None:
         s = self.s

@@ -26,6 +26,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "claims": (),
     "items": ("page",),
     "due": (),
+    "exchanges": (),
 }
 """Tables, each with the columns it can be filtered by. ``rows``, ``events`` and ``due`` are keyed by integers."""
 

@@ -13,12 +13,25 @@ from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
 
 from openclaw_ray.core.lifecycle import DeliveryState, PauseReason, RunState
+from openclaw_ray.core.message import Talk
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Outcome, Payload
 from openclaw_ray.core.results import Usage
 from openclaw_ray.core.session_facts import SessionFacts
 
-__all__ = ["Actor", "Claim", "Client", "Mark", "Receiver", "Record", "ReuseClass", "Run", "Session", "thaw"]
+__all__ = [
+    "Actor",
+    "Claim",
+    "Client",
+    "Mark",
+    "Receiver",
+    "Record",
+    "ReuseClass",
+    "Run",
+    "Session",
+    "journaled",
+    "thaw",
+]
 
 ReuseClass: TypeAlias = tuple[str, str, str, tuple[tuple[str, Any], ...]]
 """One frozen key, compared as a whole: (bundle, credentials, sandbox, resources). PROTOCOL.md 7.6."""
@@ -36,7 +49,8 @@ class Record:
         return pickle.dumps(self._GET(self), protocol=5)
 
 
-def _journaled(cls: type[Any]) -> type[Any]:
+def journaled(cls: type[Any]) -> type[Any]:
+    """Have a record class know which of its fields are journaled."""
     names = tuple(f.name for f in fields(cls) if f.metadata.get("journal", True))
     cls.FIELDS = names
     cls._GET = attrgetter(*names)
@@ -144,6 +158,8 @@ class Run(Record):
     """Receivers that died with its completion, or refused it."""
     last_error: str | None = None
     """What the last of them came to."""
+    talk: Talk | None = None
+    """Its place among messages; `None` for most."""
     # memory alone
     children: dict[str, None] = _live(factory=dict)
     unsettled: int = _live(0)
@@ -316,4 +332,4 @@ class Receiver:
 
 
 for _cls in (Run, Session, Actor, Client, Mark, Claim):
-    _journaled(_cls)
+    journaled(_cls)

@@ -15,6 +15,7 @@ from openclaw_ray.core import lineage
 from openclaw_ray.core.lifecycle import DeliveryState, RunState
 from openclaw_ray.core.protocol.birth import ASK_AFTER
 from openclaw_ray.core.protocol.down import Down
+from openclaw_ray.core.protocol.exchange import Exchange
 from openclaw_ray.core.protocol.records import Actor, Claim, Client, Mark, Run, Session, thaw
 from openclaw_ray.core.protocol.state import State
 
@@ -35,6 +36,7 @@ def restore(s: State, down: Down) -> None:
     _read(s, "runs", Run, s.runs, "id")
     _read(s, "marks", Mark, s.marks, "seq")
     _read(s, "claims", Claim, s.claims, "map_id")
+    _read(s, "exchanges", Exchange, s.exchanges, "id")
     relate(s)
     for run in s.runs.values():
         _run(s, down, run)

@@ -43,6 +43,7 @@ from openclaw_ray.core.protocol.messages import (
     Refused,
     Resume,
     Rows,
+    SendOver,
     Settled,
     Start,
     Started,
@@ -100,6 +101,7 @@ class Registry(Entries):
         self._idle_look = 0.0
         journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])
         restore(self.s, self.down)
+        self.birth.talks.again()
         self.crew.begin_adoption()
 
     def _next_incarnation(self, journal: Journal) -> int:
@@ -204,6 +206,8 @@ class Registry(Entries):
                 self.crew.refused(event)
             case Join():
                 self.clients.join(event)
+            case SendOver():
+                self.birth.talks.send_over(event)
             case Bye():
                 self.clients.bye(event)
             case Hello():

@@ -1,4 +1,4 @@
-"""Which sessions a turn may see and change: the one place where the registry asks `core.visibility` (SPEC.md B2, B5).
+"""Which sessions a turn may see and change: the rule of `core.visibility` over its records (SPEC.md B2, B5).
 
 1. The operator sees and changes everything.
 2. A turn is fenced by itself: its activation must be the one that runs now in its session, else it is refused as stale
@@ -10,10 +10,10 @@
 
 from __future__ import annotations
 
-from openclaw_ray.core import visibility
 from openclaw_ray.core.keys import main_key, normalise_key
+from openclaw_ray.core.protocol.addressing import access
 from openclaw_ray.core.protocol.archiving import find_session
-from openclaw_ray.core.protocol.control import Kinship, controls, kinship
+from openclaw_ray.core.protocol.control import Kinship, kinship
 from openclaw_ray.core.protocol.records import Session, thaw
 from openclaw_ray.core.protocol.state import State
 from openclaw_ray.core.session_asks import Asker, SessionAnswer
@@ -49,11 +49,7 @@ class Sight:
         """Why ``viewer`` may not see the session ``key`` (3)."""
         if viewer is None:
             return None
-        s = self.s
-        target = normalise_key(key)
-        eyes = visibility.Viewer(viewer.key, viewer.facts is not None and viewer.facts.sandboxed)
-        spawned = controls(s, viewer.key, target)
-        denial = visibility.check_access(s.limits.sessions, eyes, target, spawned=spawned)
+        denial = access(self.s, viewer, normalise_key(key))
         if denial is None:
             return None
         return SessionAnswer("forbidden", reason=denial.reason.value, error=denial.error, path=denial.path)

@@ -21,6 +21,7 @@ from openclaw_ray.core.lanes import Lanes, Waiting, WaitingQueue
 from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
 from openclaw_ray.core.named_map import PAGE, item_key, page_key
+from openclaw_ray.core.protocol.exchange import Exchange
 from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.journal import Journal, Write
 from openclaw_ray.core.protocol.messages import Archive, DownMessage, Effect, Row
@@ -79,6 +80,9 @@ class State:
         self.clients: dict[str, Client] = {}
         self.marks: dict[int, Mark] = {}
         self.claims: dict[str, Claim] = {}
+        self.exchanges: dict[str, Exchange] = {}
+        self.news: dict[str, dict[str, None]] = {}
+        """Session key -> exchanges that it is to hear of with its next turn."""
         self.receivers: dict[str, Receiver] = {}
         self.lanes = Lanes()
         self.queue = WaitingQueue()
@@ -129,7 +133,7 @@ class State:
 
     # ------------------------------------------------------------------ changes
 
-    def touch(self, record: Run | Session | Actor | Client | Mark | Claim) -> None:
+    def touch(self, record: Run | Session | Actor | Client | Mark | Claim | Exchange) -> None:
         """Write ``record`` in this transaction."""
         match record:
             case Run():
@@ -144,6 +148,8 @@ class State:
                 self._dirty["marks", record.seq] = record
             case Claim():
                 self._dirty["claims", record.map_id] = record
+            case Exchange():
+                self._dirty["exchanges", record.id] = record
 
     def retire(self, record: Run | Session) -> None:
         """Write ``record`` for the last time: it leaves memory and is read from the journal from now on."""

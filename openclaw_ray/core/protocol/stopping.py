@@ -90,6 +90,8 @@ class Stopping:
         mark.open = {run.id for run in under}
         mark.runs = tuple(mark.open)
         s.touch(mark)
+        if s.exchanges and not alone:
+            self.ending.birth.talks.stopped({key, *(run.session for run in under)})
         for run in under:
             self._stop(run, mark)
         if not mark.open and not mark.done:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.message import SendAsk
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.downlink import Spec
 from openclaw_ray.core.protocol.parts import CleanCheck, Outcome, Payload, Row
@@ -29,6 +30,7 @@ __all__ = [
     "Refused",
     "Resume",
     "Rows",
+    "SendOver",
     "Settled",
     "Started",
     "Step",
@@ -233,6 +235,17 @@ class StopAsk:
     scope: str = "tree"
 
 
+@compact
+@dataclass(frozen=True, slots=True)
+class SendOver:
+    """Who waited for the reply to its message ``send`` waits no more: its program has the reply (``heard``), or its
+    time is over, and it is to be told later."""
+
+    receiver: str
+    send: str
+    heard: bool
+
+
 Event: TypeAlias = (
     Hello
     | Join
@@ -250,6 +263,7 @@ Event: TypeAlias = (
     | UsageAdded
     | MapDone
     | StopAsk
+    | SendOver
 )
 
 
@@ -260,7 +274,8 @@ class Admit:
 
     Attributes:
         run, session_key, session_id: fresh ids of the child; for route ``ask`` the key of an existing or main session.
-        route: ``spawn`` (announced), ``map`` (a value for the caller) or ``ask`` (a message to a top-level session).
+        route: ``spawn`` (announced), ``map`` (a value for the caller), ``ask`` (the operator's message, which is told
+            its end) or ``send`` (one session's message to another).
         requester: session key that hears of the end. ``activation``: that of its running turn, empty for clients.
         agent_id: as asked for; `None` means the requester's own.
         timeout: run timeout in seconds; `None` means the configured one, 0 none.
@@ -270,6 +285,7 @@ class Admit:
         item: what it is to a map that has a name.
         cleanup: ``delete`` has the session archived once its end was heard of.
         ask: what is asked for beyond that.
+        send: of a message: to whom and how.
     """
 
     run: str
@@ -292,6 +308,7 @@ class Admit:
     item: MapItem | None = None
     cleanup: str = "keep"
     ask: ChildAsk | None = None
+    send: SendAsk | None = None
 
 
 @compact
