@@ -243,6 +243,17 @@ def test_what_a_list_does_not_take_is_refused(params: dict[str, Any], words: str
         does(rt, calls=[("sessions_list", params)])
 
 
+def test_rows_of_subagents_link_to_children_that_are_not_in_mind_any_more() -> None:
+    with runtime() as rt:
+        inner = {"spawn": [("quick", "t", "q")], "join": True}
+        receipt = rt.spawn("go", "lead", input=inner)
+        rt.result(receipt, timeout=10)
+        [child] = rt._local.view("children", {"requester": rt.root_key}, 10, 0)
+        assert child.session_key == receipt.session_key
+        assert list(child.children) == [row["key"] for row in rt.sessions(requester=receipt.session_key)]
+        assert child.error is None
+
+
 # ---------------------------------------------------------------------- sessions_history
 
 

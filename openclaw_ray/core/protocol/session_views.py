@@ -60,6 +60,10 @@ class SessionViews:
             return viewer
         return [self.sight.denied(viewer, key) is None for key in keys]
 
+    def links(self, key: str) -> list[str]:
+        """Keys of the children that a session is linked to (3)."""
+        return self._children(key, round(self.s.clock.wall() * 1000), _LINKS)[0]
+
     # ------------------------------------------------------------------ list
 
     def _list(self, viewer: Session | None, given: Mapping[str, Any]) -> SessionPage:
