@@ -47,7 +47,7 @@ def listed(view: StateView, options: Mapping[str, Any], filters: Mapping[str, An
         "excludeSubagents": options["no_subagents"],
         "includeDerivedTitles": options["titles"],
         "agentId": filters.get("agent"),
-        "state": filters.get("state"),
+        "state": None if options["archived"] else filters.get("state"),
         "archived": options["archived"] or "all",
     }
     for found in view.listed({name: value for name, value in named.items() if value}):

@@ -43,17 +43,45 @@ class AsyncOperating:
         """Stop one run and everything below it."""
         return await self._waits.outcome(self._sync._stopping(run=run_id), timeout)
 
-    async def patch(self, key: str, **changes: Any) -> dict[str, Any]:
+    async def patch(
+        self, key: str, *, label: str | None, session_id: str | None = None, lifecycle_revision: int | None = None
+    ) -> dict[str, Any]:
         """Change a session's label; see `Runtime.patch`."""
-        return await self._in_thread(lambda: self._sync.patch(key, **changes))
+        return await self._in_thread(
+            lambda: self._sync.patch(
+                key, label=label, session_id=session_id, lifecycle_revision=lifecycle_revision
+            )
+        )
 
-    async def delete(self, key: str, **options: Any) -> StopReport:
+    async def delete(
+        self,
+        key: str,
+        *,
+        timeout: float | None = None,
+        session_id: str | None = None,
+        lifecycle_revision: int | None = None,
+    ) -> StopReport:
         """Stop a session, then delete it; see `Runtime.delete`."""
-        return await self._in_thread(lambda: self._sync.delete(key, **options))
+        return await self._in_thread(
+            lambda: self._sync.delete(
+                key, timeout=timeout, session_id=session_id, lifecycle_revision=lifecycle_revision
+            )
+        )
 
-    async def reset(self, key: str, **options: Any) -> StopReport:
+    async def reset(
+        self,
+        key: str,
+        *,
+        timeout: float | None = None,
+        session_id: str | None = None,
+        lifecycle_revision: int | None = None,
+    ) -> StopReport:
         """Stop a session, then begin it anew; see `Runtime.reset`."""
-        return await self._in_thread(lambda: self._sync.reset(key, **options))
+        return await self._in_thread(
+            lambda: self._sync.reset(
+                key, timeout=timeout, session_id=session_id, lifecycle_revision=lifecycle_revision
+            )
+        )
 
     async def call(
         self, name: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None

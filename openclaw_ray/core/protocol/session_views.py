@@ -27,6 +27,8 @@ _PAGES = 5
 _LINKS = 50  # children that one row links to
 _LINKS_ALL = 2_000  # records that all rows of one list are linked by
 _ENDED = (SessionState.ENDED, SessionState.ARCHIVED)
+_OF_RUNS = ("activeOnly", "activeMinutes", "status", "search")
+"""Filters for which a session's run is looked at, too."""
 _PUSHED = {"agentId": "agent", "spawnedBy": "requester", "root": "root"}
 
 
@@ -73,14 +75,17 @@ class SessionViews:
         rows: list[dict[str, Any]] = []
         further: int | None
         found, further, scanned_out = 0, None, False
+        looks_at_runs = any(given.get(name) for name in _OF_RUNS)
         for session in self._scan(given):
             if session is None:
                 further, scanned_out = offset + len(rows), True
                 break
             if viewer is not None and (session.client or self.sight.denied(viewer, session.key) is not None):
                 continue
-            run = self._run(session)
-            if not _fits(session, run, given, now):
+            if not _may_fit(session, given, session.key in self.s.sessions):
+                continue
+            run = self._run(session) if looks_at_runs or found >= offset else None
+            if looks_at_runs and not _fits(session, run, given, now):
                 continue
             found += 1
             if found > offset + limit:
@@ -202,17 +207,22 @@ def _updated(session: Session, run: Run | None) -> int:
     return round(max(at for at in times if at is not None) * 1000)
 
 
-def _fits(session: Session, run: Run | None, given: Mapping[str, Any], now: int) -> bool:
-    """Whether a session is what the filters say."""
+def _may_fit(session: Session, given: Mapping[str, Any], in_memory: bool) -> bool:
+    """Whether a session is what those filters say that need no more than its own record."""
     if given.get("excludeSubagents") and session.depth > 0:
         return False
     if (kinds := given.get("kinds")) and kind_of(session.key) not in kinds:
         return False
+    if given.get("activeOnly") and session.state in _ENDED and not in_memory:
+        return False  # what has something at work below it is in memory
+    return (label := given.get("label")) is None or (session.label or "").casefold() == label.casefold()
+
+
+def _fits(session: Session, run: Run | None, given: Mapping[str, Any], now: int) -> bool:
+    """Whether it is what the others say."""
     if given.get("activeOnly") and (run is None or (run.terminal and not run.live_below)):
         return False
     if (minutes := given.get("activeMinutes")) and now - _updated(session, run) > minutes * 60_000:
-        return False
-    if (label := given.get("label")) is not None and (session.label or "").casefold() != label.casefold():
         return False
     if (status := given.get("status")) is not None and _status(run) != status:
         return False
