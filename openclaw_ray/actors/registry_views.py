@@ -14,6 +14,7 @@ from openclaw_ray.actors.caller_views import allowed_agents, children_of, kin_of
 from openclaw_ray.core.errors import SessionForbidden
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import display_word, result_status
+from openclaw_ray.core.protocol.audiences import audience_of
 from openclaw_ray.core.protocol.records import Run, Session, thaw
 from openclaw_ray.core.results import camel_dict
 from openclaw_ray.core.session_asks import Asker, SessionAnswer
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Views", "event_of", "forbidden", "run_row", "session_row"]
 
-_OWN = ("children", "agents", "kin")
+_OWN = ("children", "agents", "audience", "kin")
 _PAGE = 1_000
 _PAGES = 5
 """Pages of records that one list of a turn's looks through."""
@@ -46,14 +47,17 @@ class Views:
         offset: int,
         asker: Asker | None = None,
     ) -> list[Any]:
-        """A page of ``runs`` (or one ``run``), ``sessions`` or ``events``; or ``children``, ``agents``, ``kin`` of a
-        ``requester``. A turn is told of itself and of what it may see, and of nothing if it is not the one that runs.
+        """A page of ``runs`` (or one ``run``), ``sessions`` or ``events``; or ``children``, ``agents``, ``kin``,
+        ``audience`` of a ``requester``. A turn is told of itself and of what it may see, and of nothing if it is not the
+        one that runs.
 
         Raises:
             SessionForbidden: it is not, or asks for another session or for events.
         """
         if asker is not None:
             self._check(core, asker, what, filters)
+        if what == "audience":
+            return [audience_of(core.s, str(filters["requester"]))]
         if what == "agents":
             return [allowed_agents(core, str(filters["requester"]))]
         if what == "children":
@@ -169,6 +173,7 @@ class Views:
             "reserved": [(x.key, x.active) for x in s.sessions.values() if x.active],
             "unheard": [(r.id, r.session) for r in s.runs.values() if r.terminal and r.deliver_to],
             "crew": {a.id: (a.state, a.pid, a.run) for a in s.actors.values()},
+            "limits": core.limiting.statistics(),
             "lanes": [(x.lane, x.width, x.taken) for x in s.lanes.statistics()],
         }
 
@@ -234,7 +239,7 @@ def session_row(session: Session) -> dict[str, Any]:
             "parent_session_key": session.requester or None,
             "root_key": session.root,
             "activations": session.number,
-            "lifecycle_revision": session.number,
+            "lifecycle_revision": session.revision,
             "created_at": round(session.created * 1000),
             "ended_at": None if session.ended is None else round(session.ended * 1000),
             "cleanup": session.cleanup if session.depth else None,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from openclaw_ray.core.rate_limits import LimitRule
 from openclaw_ray.core.visibility import SessionRules
 
 __all__ = [
@@ -107,6 +108,7 @@ class RuntimeLimits:
         ping_pong_with_subagents: whether a sub-agent takes part in the ping-pong of a send.
         sessions_per_tree, tokens_per_tree, cost_per_tree: budgets of one tree; `None` is none.
         compat: generation of the defaults.
+        rates: rate limits that sessions share.
         config_rev: short hash of the effective configuration; equal configurations have equal ones.
         sessions: which sessions may see and use each other, and how long two of them talk.
     """
@@ -142,6 +144,7 @@ class RuntimeLimits:
     compat: Compat = Compat.V2026_9
     config_rev: str = ""
     sessions: SessionRules = field(default_factory=SessionRules)
+    rates: tuple[LimitRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

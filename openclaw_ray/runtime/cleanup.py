@@ -42,7 +42,7 @@ class Seen:
     def fits(self, row: dict[str, Any]) -> bool:
         """Whether the session is that one still."""
         same = self.session_id in (None, row["sessionId"])
-        return same and self.revision in (None, row["activations"])
+        return same and self.revision in (None, row["lifecycleRevision"])
 
 
 class _Stop(Protocol):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
-from openclaw_ray.core.errors import RuntimeClosed, RuntimeUnavailable, SessionForbidden
+from openclaw_ray.core.audience import Audience, Denial
+from openclaw_ray.core.errors import AudienceDenied, RuntimeClosed, RuntimeUnavailable, SessionForbidden
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.limits import RuntimeLimits
@@ -101,6 +102,17 @@ class RuntimeView:
         page: TranscriptPage = ask(lambda: hub.transcript.remote(*place, limit, offset, anchor), QUERY_WITHIN)
         return page
 
+    def audience(self, key: str) -> Audience:
+        """Whose memory a session may see now (SPEC.md I3); what its own ``turn.audience()`` would give.
+
+        Raises:
+            AudienceDenied: it may see none; the reason says why.
+        """
+        [found] = self._query("view", "audience", {"requester": normalise_key(key)}, 1, 0, *self._bound)
+        if isinstance(found, Denial):
+            raise AudienceDenied(found.reason.value, found.at, found.text)
+        return cast("Audience", found)
+
     def events(self, after: int | None = None) -> Iterator[Event]:
         """Events as they are journaled, from now on or from above number ``after``, until the runtime closes.
 
@@ -147,6 +159,24 @@ class RuntimeView:
         found: list[bytes] = events if held else self._query("view", "events", {"after": seq}, _PAGE, 0)
         return [pickle.loads(event) for event in found]
 
+    def agents(self) -> dict[str, str]:
+        """The agents that the runtime knows: id, and where each is defined."""
+        return {agent: entry.origin for agent, entry in self._query("agents").items()}
+
+    def facts(self) -> dict[str, Any]:
+        """What it is: ``lifetime`` (``owner``, ``clients`` or ``service``), ``since`` (seconds since the epoch),
+        ``stateDir``, ``configRev``, ``lanes`` (name, width, slots taken), ``stepCpuP99Ms``."""
+        info = self._query("info")
+        settings = info["settings"]
+        return {
+            "lifetime": settings.lifetime.value,
+            "since": settings.since,
+            "stateDir": settings.state_dir,
+            "configRev": settings.limits.config_rev,
+            "lanes": info["counts"]["lanes"],
+            "stepCpuP99Ms": info["step"]["cpu_p99_ms"],
+        }
+
     def stats(self) -> RuntimeStats:
         """Figures of the runtime."""
         info = self._query("info")
@@ -168,6 +198,7 @@ class RuntimeView:
             memory,
             self._peak,
             info["incarnation"],
+            {name: {"held": held, "waiting": waiting} for name, (held, waiting) in counts["limits"].items()},
         )
 
     # ------------------------------------------------------------------ inside

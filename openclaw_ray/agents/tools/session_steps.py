@@ -163,6 +163,11 @@ def _ids(row: Mapping[str, Any]) -> tuple[str, int]:
     return row["sessionId"], row["lifecycleRevision"]
 
 
+def _captured(row: Mapping[str, Any]) -> tuple[str, str, int]:
+    """What a session is captured by: one that has been activated since is another one."""
+    return row["key"], row["sessionId"], row["activations"]
+
+
 def _never(what: str, row: Mapping[str, Any]) -> CleanupWord | None:
     """What is never cleared, before anything is stopped."""
     if row["key"].split(":")[2] == "driver":
@@ -183,11 +188,11 @@ def _clear(port: SessionPort, what: str, seen: Mapping[str, Any], within: float)
     report: StopReport = stop.result()
     if report.failed:
         return _not_cleared(what, seen, CleanupWord.BUSY)
-    word = CleanupWord((yield port.clear(what, seen["key"], *_ids(seen))))
+    word = CleanupWord((yield port.clear(what, *_captured(seen))))
     if word is CleanupWord.CHANGED:
         again: SessionAnswer = yield port.asked("may", {"key": seen["key"], "what": what})
         if again.ok and (again.value["sessionId"], again.value.get("runId")) == (seen["sessionId"], seen.get("runId")):
-            word = CleanupWord((yield port.clear(what, seen["key"], *_ids(again.value))))
+            word = CleanupWord((yield port.clear(what, *_captured(again.value))))
     if word is not CleanupWord.DONE:
         return _not_cleared(what, seen, word)
     done = {"status": "ok", "key": seen["key"], "stop": report.to_json()}

@@ -12,6 +12,7 @@ from openclaw_ray.core.keys import normalise_agent_id, role
 from openclaw_ray.core.lifecycle import DeliveryState, RunKind
 from openclaw_ray.core.limits import Compat
 from openclaw_ray.core.named_map import MapItem
+from openclaw_ray.core.protocol.audiences import stamp_of
 from openclaw_ray.core.protocol.child_facts import child_facts
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.message_run import nested_lane
@@ -82,6 +83,7 @@ class Admitting(Messaging):
             task_name=admit.task_name,
             cleanup=admit.cleanup,
             facts=facts,
+            stamp=stamp_of(s, requester, parent),
         )
         s.sessions[child.key] = child
         self._new_run(client, child, parent, requester, entry, admit)

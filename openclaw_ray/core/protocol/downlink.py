@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.message import MessageSource, News
 from openclaw_ray.core.protocol.parts import Payload
+from openclaw_ray.core.protocol.permits import Permit
 from openclaw_ray.core.results import Completion, StopReport
 from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.session_facts import SessionFacts
@@ -98,7 +99,7 @@ class Replied:
     sent: Sent
 
 
-DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn | Replied
+DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn | Permit | Replied
 
 
 @compact

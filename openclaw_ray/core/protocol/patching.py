@@ -48,10 +48,10 @@ class Patching:
         return SessionAnswer(value=session.key)
 
     def _changed(self, session: Session, session_id: str | None, revision: int | None) -> SessionAnswer | None:
-        seen = (session_id or session.session_id, session.number if revision is None else revision)
-        if seen == (session.session_id, session.number):
+        seen = (session_id or session.session_id, session.revision if revision is None else revision)
+        if seen == (session.session_id, session.revision):
             return None
-        now = f"it is {session.session_id}, revision {session.number} now"
+        now = f"it is {session.session_id}, revision {session.revision} now"
         text = f"session {session.key} has changed since it was seen ({now}); look at it again"
         return SessionAnswer("error", reason="changed", error=text)
 

@@ -158,7 +158,8 @@ class SessionViews:
             {
                 "key": session.key,
                 "session_id": session.session_id,
-                "lifecycle_revision": session.number,
+                "lifecycle_revision": session.revision,
+                "activations": session.number,
                 "agent_id": session.agent,
                 "kind": kind_of(session.key),
                 "channel": channel_of(session.key),
