@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from openclaw_ray.core import allowed_agents as rule
+from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.protocol import control
+from openclaw_ray.core.protocol.archiving import find_session
 from openclaw_ray.core.protocol.records import Run, thaw
 from openclaw_ray.core.protocol.restart import is_replaced, replaces
 from openclaw_ray.core.protocol.reviving import takes_further_turns
@@ -83,7 +85,8 @@ def child_facts(core: Registry, run: Run, waiting_for: str | None) -> ChildFacts
     """One run as its requester is shown it."""
     usage = run.usage.with_below(run.below_usage)
     tokens = [count for count in (usage.input_tokens, usage.output_tokens) if count is not None]
-    below = [core.s.runs[child] for child in run.children if child in core.s.runs]
+    session = find_session(core.s, run.session)
+    error = run.outcome.error if run.outcome is not None else None
     return ChildFacts(
         run_id=run.id,
         session_key=run.session,
@@ -100,10 +103,12 @@ def child_facts(core: Registry, run: Run, waiting_for: str | None) -> ChildFacts
         ended_at=None if run.ended is None else round(run.ended * 1000),
         waiting_for=waiting_for,
         progress=None if run.progress is None or run.progress[0] is None else run.progress[0][:_TEXT_MAX],
-        children=tuple(child.session for child in below),
+        children=tuple(core.views.links(run.session)),
         total_tokens=sum(tokens) if tokens else None,
         wake_armed=_wake_armed(core, run),
         replaces=replaces(run),
+        model=None if session is None or session.facts is None else session.facts.model,
+        error="killed" if run.state is RunState.CANCELLED else None if error is None else error.message[:_TEXT_MAX],
     )
 
 

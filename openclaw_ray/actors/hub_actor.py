@@ -21,6 +21,7 @@ from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.wire import pack, unpack
 from openclaw_ray.core.protocol.hubstate import HubBatch, HubState
 from openclaw_ray.core.protocol.messages import Archive, Row
+from openclaw_ray.core.transcript_pages import TranscriptPage
 from openclaw_ray.store.transcripts import Transcripts
 
 __all__ = ["HubActor"]
@@ -117,6 +118,12 @@ class HubActor:
     async def history(self, agent_id: str, session_id: str, limit: int, offset: int) -> list[Row]:
         """A page of a transcript, newest last; ``offset`` counts from the newest."""
         return self.transcripts.read(agent_id, session_id, limit=limit, offset=offset)
+
+    async def transcript(
+        self, agent_id: str, session_id: str, limit: int, offset: int, anchor: str = ""
+    ) -> TranscriptPage:
+        """The same with the number of all rows; around the message ``anchor`` if one is named."""
+        return self.transcripts.page(agent_id, session_id, limit=limit, offset=offset, anchor=anchor)
 
     async def silent(self, clients: list[str], lease: float) -> list[str]:
         """Which of ``clients`` have not polled for ``lease`` seconds; one not heard of yet counts from now on."""

@@ -57,6 +57,7 @@ from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.reloading import kept_limits
 from openclaw_ray.core.protocol.reports import report_of
 from openclaw_ray.core.results import StopReport
+from openclaw_ray.core.session_asks import Asker
 from openclaw_ray.store.sqlite_journal import SqliteJournal
 
 __all__ = ["REGISTRY_GROUPS", "RegistryActor", "RegistrySettings"]
@@ -261,16 +262,27 @@ class RegistryActor(OperatorEntries):
         self.enter(lambda core: core.give_back(actor_id, why))
 
     @ray.method(concurrency_group="query")
-    def view(self, what: str, filters: dict[str, Any], limit: int, offset: int) -> Any:
-        """Lists of runs, sessions and events for people and programs, from the journal and memory."""
+    def view(
+        self, what: str, filters: dict[str, Any], limit: int, offset: int, asker: Asker | None = None
+    ) -> Any:
+        """Lists of runs, sessions and events for people and programs, from the journal and memory; for a turn, those
+        that it may see.
+
+        Raises:
+            SessionForbidden: it is not the turn that runs now, or asks for more than that.
+        """
         with self.lock:
-            return self.views.rows(self.core, what, filters, limit, offset)
+            return self.views.rows(self.core, what, filters, limit, offset, asker)
 
     @ray.method(concurrency_group="query")
-    def session(self, key: str) -> dict[str, Any] | None:
-        """One session's row."""
+    def session(self, key: str, asker: Asker | None = None) -> dict[str, Any] | None:
+        """One session's row.
+
+        Raises:
+            SessionForbidden: the turn that asks may not see it.
+        """
         with self.lock:
-            return self.views.session(self.core, key)
+            return self.views.session(self.core, key, asker)
 
     @ray.method(concurrency_group="query")
     def ended(self, run_id: str) -> Completed | None:

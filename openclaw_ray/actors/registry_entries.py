@@ -17,6 +17,7 @@ from openclaw_ray.core.protocol.messages import Effect
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.core.protocol.upkeep import Done
+from openclaw_ray.core.session_asks import Asker, SessionAnswer
 
 if TYPE_CHECKING:
     from openclaw_ray.actors.registry_actor import RegistrySettings
@@ -133,22 +134,39 @@ class OperatorEntries:
         return self._change(lambda core: core.clear_tombstones(key))
 
     @ray.method(concurrency_group="query")
-    def delete(self, key: str, session_id: str, revision: int) -> str:
-        """Delete a session that was seen so; gives a word of `CleanupWord`.
+    def delete(self, key: str, session_id: str, revision: int, asker: Asker | None = None) -> str:
+        """Delete a session that was seen so, for a turn or the operator; gives a word of `CleanupWord`.
 
         Raises:
             JournalFault: nothing was changed.
         """
-        return self._change(lambda core: core.delete(key, session_id, revision)).value
+        return self._change(lambda core: core.delete(key, session_id, revision, asker)).value
 
     @ray.method(concurrency_group="query")
-    def reset(self, key: str, session_id: str, revision: int, new_id: str) -> str:
+    def reset(self, key: str, session_id: str, revision: int, new_id: str, asker: Asker | None = None) -> str:
         """Begin a session that was seen so anew under ``new_id``; gives a word of `CleanupWord`.
 
         Raises:
             JournalFault: nothing was changed.
         """
-        return self._change(lambda core: core.reset(key, session_id, revision, new_id)).value
+        return self._change(lambda core: core.reset(key, session_id, revision, new_id, asker)).value
+
+    @ray.method(concurrency_group="query")
+    def patch(
+        self, asker: Asker | None, key: str, label: str, session_id: str | None = None, revision: int | None = None
+    ) -> SessionAnswer:
+        """Change a session's label, for a turn or the operator, see `openclaw_ray.core.protocol.patching`.
+
+        Raises:
+            JournalFault: nothing was changed.
+        """
+        return self._change(lambda core: core.patch(asker, key, label, session_id, revision))
+
+    @ray.method(concurrency_group="query")
+    def asked(self, asker: Asker | None, what: str, given: Mapping[str, Any]) -> SessionAnswer:
+        """What a turn, or the operator, is told of sessions, see `openclaw_ray.core.protocol.session_views`."""
+        with self.lock:
+            return self.core.views.answer(asker, what, given)
 
     @ray.method(concurrency_group="query")
     def maintain(self, runs: list[str], apply: bool) -> list[Done]:

@@ -5,23 +5,31 @@ Rows are plain dicts with OpenClaw's camelCase names. Ended runs are read from t
 
 from __future__ import annotations
 
+import itertools
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.actors.caller_views import allowed_agents, children_of, kin_of
+from openclaw_ray.core.errors import SessionForbidden
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import display_word, result_status
 from openclaw_ray.core.protocol.audiences import audience_of
 from openclaw_ray.core.protocol.records import Run, Session, thaw
 from openclaw_ray.core.protocol.restart import generation
 from openclaw_ray.core.results import camel_dict
+from openclaw_ray.core.session_asks import Asker, SessionAnswer
 
 if TYPE_CHECKING:
     from openclaw_ray.core.protocol.journal import Journal
     from openclaw_ray.core.protocol.registry import Registry
 
-__all__ = ["Views", "event_of", "run_row", "session_row"]
+__all__ = ["Views", "event_of", "forbidden", "run_row", "session_row"]
+
+_OWN = ("children", "agents", "audience", "kin")
+_PAGE = 1_000
+_PAGES = 5
+"""Pages of records that one list of a turn's looks through."""
 
 
 class Views:
@@ -31,9 +39,24 @@ class Views:
         self.journal = journal
         self.node = node
 
-    def rows(self, core: Registry, what: str, filters: Mapping[str, Any], limit: int, offset: int) -> list[Any]:
+    def rows(
+        self,
+        core: Registry,
+        what: str,
+        filters: Mapping[str, Any],
+        limit: int,
+        offset: int,
+        asker: Asker | None = None,
+    ) -> list[Any]:
         """A page of ``runs`` (or one ``run``), ``sessions`` or ``events``; or ``children``, ``agents``, ``kin``,
-        ``audience`` of a ``requester``."""
+        ``audience`` of a ``requester``. A turn is told of itself and of what it may see, and of nothing if it is not
+        the one that runs.
+
+        Raises:
+            SessionForbidden: it is not, or asks for another session or for events.
+        """
+        if asker is not None:
+            self._check(core, asker, what, filters)
         if what == "audience":
             return [audience_of(core.s, str(filters["requester"]))]
         if what == "agents":
@@ -48,10 +71,40 @@ class Views:
         if what == "events":
             found = self.journal.after("events", int(filters.get("after", 0)), limit=limit)
             return [data for _, data in found]
-        pages = self.journal.select(what, filters, limit=limit, offset=offset)
+        if asker is None:
+            pages = self.journal.select(what, filters, limit=limit, offset=offset)
+        else:
+            pages = list(itertools.islice(self._in_sight(core, what, filters, asker), offset, offset + limit))
         if what == "sessions":
             return [session_row(thaw(Session, data)) for data in pages]
         return self._run_rows(core, pages)
+
+    def _check(self, core: Registry, asker: Asker, what: str, filters: Mapping[str, Any]) -> None:
+        """Fence a turn, and hold it to what is its own."""
+        fenced = core.views.sight.fence(asker)
+        if isinstance(fenced, SessionAnswer):
+            raise forbidden(fenced)
+        if what == "events":
+            raise SessionForbidden("control", "the events of all sessions are the operator's to watch", "")
+        if what in _OWN and filters.get("requester") != asker.session:
+            raise SessionForbidden("control", f"{what} of another session are not {asker.session}'s to see", "")
+        if what == "run":
+            run = core.s.journaled_run(str(filters["run"]))
+            denial = core.views.sight.denied(fenced, run.session) if run is not None else None
+            if denial is not None:
+                raise forbidden(denial)
+
+    def _in_sight(self, core: Registry, what: str, filters: Mapping[str, Any], asker: Asker) -> Iterator[bytes]:
+        """Records of sessions that a turn may see, newest first, as far as is looked."""
+        viewer = core.s.sessions[asker.session]
+        for number in range(_PAGES):
+            page = self.journal.select(what, filters, limit=_PAGE, offset=number * _PAGE)
+            for data in page:
+                key = thaw(Session, data).key if what == "sessions" else thaw(Run, data).session
+                if core.views.sight.denied(viewer, key) is None:
+                    yield data
+            if len(page) < _PAGE:
+                return
 
     def _run_rows(self, core: Registry, pages: list[bytes]) -> list[Any]:
         waiting = self.waiting(core)
@@ -67,8 +120,17 @@ class Views:
             out.append(row)
         return out
 
-    def session(self, core: Registry, key: str) -> dict[str, Any] | None:
-        """One session by key, or `None`."""
+    def session(self, core: Registry, key: str, asker: Asker | None = None) -> dict[str, Any] | None:
+        """One session by key, or `None`.
+
+        Raises:
+            SessionForbidden: the turn that asks may not see it.
+        """
+        if asker is not None:
+            fenced = core.views.sight.fence(asker)
+            denial = fenced if isinstance(fenced, SessionAnswer) else core.views.sight.denied(fenced, key)
+            if denial is not None:
+                raise forbidden(denial)
         live = core.s.sessions.get(key)
         if live is not None:
             return session_row(live)
@@ -180,6 +242,7 @@ def session_row(session: Session) -> dict[str, Any]:
             "parent_session_key": session.requester or None,
             "root_key": session.root,
             "activations": session.number,
+            "lifecycle_revision": session.revision,
             "created_at": round(session.created * 1000),
             "ended_at": None if session.ended is None else round(session.ended * 1000),
             "cleanup": session.cleanup if session.depth else None,
@@ -189,6 +252,11 @@ def session_row(session: Session) -> dict[str, Any]:
             "aborted_last_run": session.aborted or None,
         }
     )
+
+
+def forbidden(answer: SessionAnswer) -> SessionForbidden:
+    """A refusal as an error."""
+    return SessionForbidden(answer.reason, answer.error, answer.path)
 
 
 def event_of(data: bytes) -> Event:

@@ -14,7 +14,7 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from openclaw_ray.agents.hygiene import Baseline, check
 from openclaw_ray.agents.outcome import failed
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.agents.run_turn import Ended
+from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.lifecycle import Cause, RunState
 from openclaw_ray.core.protocol.messages import (
     Cancel,
@@ -47,11 +48,13 @@ from openclaw_ray.core.protocol.messages import (
 )
 from openclaw_ray.core.results import Completion, Receipt, StopReport, Usage
 from openclaw_ray.core.sent import Sent
+from openclaw_ray.core.session_asks import Asker, SessionAnswer
+from openclaw_ray.core.transcript_pages import TranscriptPage
 
 if TYPE_CHECKING:
     from openclaw_ray.actors.session_actor import SessionActor
 
-__all__ = ["SessionTurn"]
+__all__ = ["SessionTurn", "with_own_rows"]
 
 STARTED_AFTER = 0.005
 """Seconds after which a turn says that it runs (PROTOCOL.md 3.4)."""
@@ -352,10 +355,56 @@ class SessionTurn:
 
     def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
         """See `TurnPort.look`."""
+        filters = {"requester": self.spec.session_key, "target": target}
+        return self._query("view", what, filters, limit, 0, self.asker)
+
+    def asked(self, what: str, given: Mapping[str, Any]) -> Future[SessionAnswer]:
+        """See `TurnPort.asked`."""
+        return self._query("asked", self.asker, what, dict(given))
+
+    def patch(self, key: str, label: str, session_id: str | None, revision: int | None) -> Future[SessionAnswer]:
+        """See `TurnPort.patch`."""
+        return self._query("patch", self.asker, key, label, session_id, revision)
+
+    def clear(self, what: str, key: str, session_id: str, revision: int) -> Future[str]:
+        """See `TurnPort.clear`."""
+        new = (RandomIds().session_id(),) if what == "reset" else ()
+        return self._query(what, key, session_id, revision, *new, self.asker)
+
+    def stop_session(self, key: str) -> Future[StopReport]:
+        """See `TurnPort.stop_session`."""
+        return self.requester.stop(key=key)
+
+    def transcript(
+        self, session: Mapping[str, Any], limit: int, offset: int = 0, anchor: str = ""
+    ) -> Future[TranscriptPage]:
+        """See `TurnPort.transcript`."""
+        from openclaw_ray.actors.asking import ask_later
+        from openclaw_ray.actors.names import find_actor
+
+        runtime, place = self.actor.settings.runtime, (session["agentId"], session["sessionId"])
+        own = self._own_rows(session["sessionId"], anchor)
+        page = (limit + offset, 0, "") if own else (limit, offset, anchor)
+        asked = ask_later(lambda: find_actor(runtime, "hub").transcript.remote(*place, *page), _LOOK_WITHIN)
+        return with_own_rows(asked, own, limit, offset) if own else asked
+
+    def _own_rows(self, session_id: str, anchor: str) -> list[Row]:
+        """What this turn has said and may not be on disk, if it is about its own session."""
+        if session_id != self.spec.session_id or anchor:
+            return []
+        with self._lock:
+            return [*self._recent, *self._rows]
+
+    @property
+    def asker(self) -> Asker:
+        """This turn, as the registry knows it."""
+        return Asker(self.spec.session_key, self.spec.activation)
+
+    def _query(self, method: str, *args: Any) -> Future[Any]:
+        """A question to the registry that may be asked twice."""
         from openclaw_ray.actors.asking import ask_later
 
-        filters = {"requester": self.spec.session_key, "target": target}
-        return ask_later(lambda: self.courier.registry.view.remote(what, filters, limit, 0), _LOOK_WITHIN)
+        return ask_later(lambda: getattr(self.courier.registry, method).remote(*args), _LOOK_WITHIN)
 
     def append(self, role: str, text: str, meta: dict[str, Any] | None = None) -> None:
         """See `TurnPort.append`; ``meta`` is the runtime's own word on the row."""
@@ -403,6 +452,27 @@ class SessionTurn:
                 return
             reason = self._cancelled
         callback(reason)
+
+
+def with_own_rows(
+    asked: Future[TranscriptPage], own: list[Row], limit: int, offset: int
+) -> Future[TranscriptPage]:
+    """A page of the newest rows on disk, with a turn's own ones after them."""
+    future: Future[TranscriptPage] = Future()
+
+    def came(done: Future[TranscriptPage]) -> None:
+        if (error := done.exception()) is not None:
+            future.set_exception(error)
+            return
+        page = done.result()
+        mine = {(row.activation, row.seq) for row in own}
+        rows = [*(row for row in page.rows if (row.activation, row.seq) not in mine), *own]
+        end = max(0, len(rows) - offset)
+        total = page.total + len(rows) - len(page.rows)
+        future.set_result(TranscriptPage(tuple(rows[max(0, end - limit) : end]), total, offset))
+
+    asked.add_done_callback(came)
+    return future
 
 
 def _first_message(spec: Spec) -> str:

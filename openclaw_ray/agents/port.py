@@ -6,7 +6,7 @@ thread and returns at once; what takes time is a `concurrent.futures.Future`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,7 +16,9 @@ from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Permit, Row
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
 from openclaw_ray.core.sent import Sent
+from openclaw_ray.core.session_asks import SessionAnswer
 from openclaw_ray.core.session_facts import ChildAsk
+from openclaw_ray.core.transcript_pages import TranscriptPage
 
 __all__ = ["Child", "SpawnRequest", "TurnPort"]
 
@@ -121,6 +123,24 @@ class TurnPort(Protocol):
         """What the registry knows of this session: ``children`` (`ChildFacts`, newest first), ``agents`` (one
         `AllowedAgents`), ``audience`` (one `Audience` or `Denial`), or ``kin`` (what the session or run ``target`` is
         to it: one `KinFacts`, or none)."""
+
+    def asked(self, what: str, given: Mapping[str, Any]) -> Future[SessionAnswer]:
+        """What the registry tells this turn of sessions, or why not: ``list``, ``session``, ``may``; see
+        `core.protocol.session_views`."""
+
+    def patch(self, key: str, label: str, session_id: str | None, revision: int | None) -> Future[SessionAnswer]:
+        """Change a session's label; see `core.protocol.patching`."""
+
+    def clear(self, what: str, key: str, session_id: str, revision: int) -> Future[str]:
+        """``reset`` or ``delete`` a session that was stopped; a word of `CleanupWord`."""
+
+    def stop_session(self, key: str) -> Future[StopReport]:
+        """Stop a session, with what waits in its queue and all below it."""
+
+    def transcript(
+        self, session: Mapping[str, Any], limit: int, offset: int = 0, anchor: str = ""
+    ) -> Future[TranscriptPage]:
+        """A page of the transcript of a session that the registry has told of."""
 
     @property
     def cancelled(self) -> str | None:

@@ -25,6 +25,8 @@ def next_step(error: BaseException) -> str | None:
             return "openclaw-ray doctor"
         case errors.AskTimeout(session_key=key) | errors.DeleteRefused(key=key) | errors.ResetRefused(key=key):
             return f"openclaw-ray sessions show {key}"
+        case errors.PatchRefused(key=key):
+            return f"openclaw-ray sessions show {key}"
         case errors.RuntimeClosed():
             return "openclaw-ray runs, which reads what is on disk here"
     return None

@@ -12,10 +12,12 @@ import click
 from openclaw_ray.cli.exits import OK, OutputClosed
 from openclaw_ray.cli.live import known_session
 from openclaw_ray.cli.output import JsonLines, data_stream, printable
-from openclaw_ray.cli.sessions_change import delete, reset, stop
+from openclaw_ray.cli.sessions_change import delete, patch, reset, stop
+from openclaw_ray.cli.sessions_filters import list_options, listed
 from openclaw_ray.cli.sessions_send import send
 from openclaw_ray.cli.table import print_table
 from openclaw_ray.cli.view import StateView, open_view, view_options
+from openclaw_ray.core.history import masked
 from openclaw_ray.core.lifecycle import RunState, SessionState
 
 __all__ = ["sessions"]
@@ -29,10 +31,10 @@ _LIVE_FIELDS = ("waitingFor", "pauseReason", "progress", "node", "pid", "actor")
 
 @click.group(short_help="List sessions, look into one, send to it, stop, reset or delete it.", no_args_is_help=False)
 def sessions() -> None:
-    """List sessions, look into one, send to it, stop, reset or delete it."""
+    """List sessions, look into one, label, send to it, stop, reset or delete it."""
 
 
-for _command in (send, stop, reset, delete):
+for _command in (send, stop, patch, reset, delete):
     sessions.add_command(_command)
 
 
@@ -48,6 +50,7 @@ for _command in (send, stop, reset, delete):
     help=f"Only sessions in this state: {', '.join(SessionState)}.",
 )
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most N rows, newest first.")
+@list_options
 @view_options
 def list_sessions(
     as_json: bool,
@@ -56,6 +59,7 @@ def list_sessions(
     limit: int | None,
     name: str | None,
     state: str | None,
+    **more: Any,
 ) -> int:
     """List sessions, newest first: who, where it stands, what its run waits for, and in which process it is.
 
@@ -68,7 +72,8 @@ def list_sessions(
     if states:
         filters["state"] = list(states)
     with open_view(name, state) as view:
-        rows = _with_runs(view, itertools.islice(view.sessions(**filters), limit))
+        found = listed(view, more, filters) if any(more.values()) else view.sessions(**filters)
+        rows = _with_runs(view, itertools.islice(found, limit))
         if as_json:
             output = JsonLines()
             for row in rows:
@@ -108,16 +113,22 @@ def show(key: str, as_json: bool, name: str | None, state: str | None) -> int:
     "--limit", metavar="N", type=click.IntRange(1, 1000), default=100, show_default=True, help="At most N rows."
 )
 @click.option("--offset", metavar="N", type=click.IntRange(min=0), default=0, help="Leave out the newest N rows.")
+@click.option("--raw", is_flag=True, help="As it is stored: credentials are not masked.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per row.")
 @view_options
-def history(key: str, limit: int, offset: int, as_json: bool, name: str | None, state: str | None) -> int:
+def history(
+    key: str, limit: int, offset: int, raw: bool, as_json: bool, name: str | None, state: str | None
+) -> int:
     """Print transcript rows of the session KEY, oldest first: the newest N of those before the newest --offset.
+
+    Credentials are masked in what is printed; what is stored is not changed.
 
     A deleted session has no transcript any more; its file is kept beside the others as *.deleted.<timestamp>.
     """
     with open_view(name, state) as view:
         row = known_session(view, key)
         rows = view.history(str(row["key"]), limit, offset)
+        rows = rows if raw else masked(rows)
         if as_json:
             output = JsonLines()
             for line in rows:

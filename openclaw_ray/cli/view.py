@@ -54,6 +54,9 @@ class StateView(Protocol):
     def sessions(self, **filters: Any) -> Iterator[Row]:
         """Rows of sessions (``key``, ``agentId``, ``status``, …), newest first."""
 
+    def listed(self, given: Mapping[str, Any]) -> Iterator[Row]:
+        """Sessions as ``sessions_list`` finds and shows them, by its filters, newest first."""
+
     def session(self, key: str) -> Row | None:
         """One session's row, or `None`."""
 
@@ -105,6 +108,20 @@ class DiskView:
     def sessions(self, **filters: Any) -> Iterator[Row]:
         """Page by page from the journal."""
         return _pages(self._reading.sessions, filters)
+
+    def listed(self, given: Mapping[str, Any]) -> Iterator[Row]:
+        """By the registry's own rule over its journal, which is only read."""
+        from openclaw_ray.core.clock import SystemClock
+        from openclaw_ray.core.limits import RuntimeLimits
+        from openclaw_ray.core.protocol.session_views import SessionViews
+        from openclaw_ray.core.protocol.state import State
+        from openclaw_ray.store.places import JOURNAL
+        from openclaw_ray.store.sqlite_journal import SqliteJournal
+
+        journal = SqliteJournal(self._state_dir / JOURNAL, read_only=True)
+        with contextlib.closing(journal):
+            views = SessionViews(State(journal, RuntimeLimits(), SystemClock(), pool_max=1, cpus=1))
+            yield from _listed(lambda page: views.answer(None, "list", page).value, given)
 
     def session(self, key: str) -> Row | None:
         """From the journal."""
@@ -190,6 +207,11 @@ class LiveView:
     def sessions(self, **filters: Any) -> Iterator[Row]:
         """Page by page from the registry, without the root that this look itself has there."""
         return (row for row in _pages(self._runtime.sessions, filters) if row["key"] != self._runtime.root_key)
+
+    def listed(self, given: Mapping[str, Any]) -> Iterator[Row]:
+        """From the registry, without the root that this look itself has there."""
+        found = _listed(lambda page: self._runtime._query("asked", None, "list", page).value, given)
+        return (row for row in found if row["key"] != self._runtime.root_key)
 
     def session(self, key: str) -> Row | None:
         """From the registry."""
@@ -310,6 +332,18 @@ def _pages(page: Callable[..., list[dict[str, Any]]], filters: dict[str, Any]) -
     while rows := page(limit=_PAGE, offset=offset, **filters):
         yield from rows
         offset += len(rows)
+
+
+def _listed(page: Callable[[dict[str, Any]], Any], given: Mapping[str, Any]) -> Iterator[Row]:
+    """All pages of a list."""
+    offset: int | None = 0
+    while offset is not None:
+        found = page({**given, "limit": _PAGE, "offset": offset})
+        yield from found.rows
+        if found.scanned_out:
+            click.echo("note: there are more sessions than were looked through; narrow the filters", err=True)
+            return
+        offset = found.further
 
 
 def _still_at(run: Row) -> str:

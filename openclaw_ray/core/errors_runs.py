@@ -18,11 +18,13 @@ __all__ = [
     "NotControlled",
     "NotInTurn",
     "NothingPending",
+    "PatchRefused",
     "RunCancelled",
     "RunError",
     "RunFailed",
     "RunLost",
     "RunTimedOut",
+    "SessionForbidden",
     "Stopped",
     "ValueLost",
     "error_for_result",
@@ -149,6 +151,41 @@ class NotControlled(OpenClawRayError, PermissionError):
             f"{self.session_key} does not control {self.target}: a session stops what is below it, "
             "not itself, its requester or a sibling"
         )
+
+
+@dataclass(eq=False, repr=False)
+class SessionForbidden(OpenClawRayError):
+    """A session asked for what it may not see or change (SPEC.md B2, G); the same words at every entrance.
+
+    Attributes:
+        reason: a `visibility.DenialReason`; ``stale`` (not the turn that runs now) or ``control`` (not below it).
+        detail: the rule in words.
+        path: where it is set; empty if nowhere.
+    """
+
+    reason: str
+    detail: str
+    path: str
+
+    def __str__(self) -> str:
+        return self.detail
+
+
+@dataclass(eq=False, repr=False)
+class PatchRefused(OpenClawRayError):
+    """A session was not changed.
+
+    Attributes:
+        reason: ``changed``, ``label``, ``root``, ``archived`` or ``model``.
+        detail: the same in words.
+    """
+
+    key: str
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"session {self.key} was not changed: {self.detail}"
 
 
 @dataclass(eq=False, repr=False)

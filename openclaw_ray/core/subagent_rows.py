@@ -12,7 +12,7 @@ from typing import Any
 
 from openclaw_ray.core.announce_text import duration
 from openclaw_ray.core.ledger import task_word
-from openclaw_ray.core.lifecycle import PauseReason, RunState, display_word
+from openclaw_ray.core.lifecycle import PauseReason, ResultStatus, RunState, display_word, result_status
 from openclaw_ray.core.results import camel_dict
 
 __all__ = [
@@ -33,6 +33,14 @@ RECENT_MAX = 1440
 """The most minutes that may be asked for."""
 _LABEL_MAX = 48
 _TASK_MAX = 72
+_OUTCOME = {
+    ResultStatus.OK: "ok",
+    ResultStatus.ERROR: "error",
+    ResultStatus.TIMEOUT: "timeout",
+    ResultStatus.CANCELLED: "error",
+    ResultStatus.LOST: "unknown",
+}
+"""A killed run is an error by that record (SPEC.md G1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +50,12 @@ class ChildFacts:
     Attributes:
         pending: un-ended runs below it.
         waiting_for: of a queued run, what it waits for, with the figures.
-        children: session keys of its own children that are still kept in mind.
+        children: session keys of its own children that live, or ended at most 30 minutes ago.
         total_tokens: of its subtree, `None` if nobody reported any.
         wake_armed: its requester will be called again for its end.
         replaces: the runs that were steered into it.
+        model: that it was made to use, `None` if nothing was said of one.
+        error: why it did not end well.
     """
 
     run_id: str
@@ -67,6 +77,8 @@ class ChildFacts:
     total_tokens: int | None = None
     wake_armed: bool = False
     replaces: tuple[str, ...] = ()
+    model: str | None = None
+    error: str | None = None
 
     @property
     def generation(self) -> int:
@@ -128,18 +140,36 @@ def child_row(facts: ChildFacts, index: int, now: int) -> dict[str, Any]:
             "pending_descendants": facts.pending,
             "runtime": duration(runtime),
             "runtime_ms": runtime,
+            "model": facts.model,
             "total_tokens": facts.total_tokens,
             "started_at": facts.started_at,
             "ended_at": facts.ended_at,
             "delivery_status": facts.delivery,
             "generation": facts.generation or None,
-            "execution": camel_dict(
-                {"state": facts.state, "waiting_for": facts.waiting_for, "progress": facts.progress}
-            ),
+            "execution": _execution(facts, runtime),
         }
     )
     row["childSessions"] = list(facts.children)
     return row
+
+
+def _execution(facts: ChildFacts, runtime: int | None) -> dict[str, Any]:
+    """How the run stands, by the words of the record of a run (SPEC.md H1), with our own state beside them."""
+    state = RunState(facts.state)
+    outcome = None
+    if state.terminal:
+        outcome = camel_dict({"status": _OUTCOME[result_status(state)], "error": facts.error, "elapsed_ms": runtime})
+    return camel_dict(
+        {
+            "status": "terminal" if state.terminal else "queued" if state is RunState.QUEUED else "running",
+            "state": facts.state,
+            "started_at": facts.started_at,
+            "ended_at": facts.ended_at,
+            "outcome": outcome,
+            "waiting_for": facts.waiting_for,
+            "progress": facts.progress,
+        }
+    )
 
 
 def shown(children: Iterable[ChildFacts], now: int, recent_minutes: int) -> tuple[list[ChildFacts], list[ChildFacts]]:

@@ -48,13 +48,45 @@ class AsyncOperating:
         """Interrupt a sub-agent, and have it go on with a message; see `Runtime.steer`."""
         return await self._in_thread(lambda: self._sync.steer(target, message))
 
-    async def delete(self, key: str, *, timeout: float | None = None) -> StopReport:
-        """Stop a session, then delete it; see `Runtime.delete`."""
-        return await self._in_thread(lambda: self._sync.delete(key, timeout=timeout))
+    async def patch(
+        self, key: str, *, label: str | None, session_id: str | None = None, lifecycle_revision: int | None = None
+    ) -> dict[str, Any]:
+        """Change a session's label; see `Runtime.patch`."""
+        return await self._in_thread(
+            lambda: self._sync.patch(
+                key, label=label, session_id=session_id, lifecycle_revision=lifecycle_revision
+            )
+        )
 
-    async def reset(self, key: str, *, timeout: float | None = None) -> StopReport:
+    async def delete(
+        self,
+        key: str,
+        *,
+        timeout: float | None = None,
+        session_id: str | None = None,
+        lifecycle_revision: int | None = None,
+    ) -> StopReport:
+        """Stop a session, then delete it; see `Runtime.delete`."""
+        return await self._in_thread(
+            lambda: self._sync.delete(
+                key, timeout=timeout, session_id=session_id, lifecycle_revision=lifecycle_revision
+            )
+        )
+
+    async def reset(
+        self,
+        key: str,
+        *,
+        timeout: float | None = None,
+        session_id: str | None = None,
+        lifecycle_revision: int | None = None,
+    ) -> StopReport:
         """Stop a session, then begin it anew; see `Runtime.reset`."""
-        return await self._in_thread(lambda: self._sync.reset(key, timeout=timeout))
+        return await self._in_thread(
+            lambda: self._sync.reset(
+                key, timeout=timeout, session_id=session_id, lifecycle_revision=lifecycle_revision
+            )
+        )
 
     async def call(
         self, name: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None

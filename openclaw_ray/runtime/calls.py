@@ -6,22 +6,29 @@
 3. ``sessions.abort`` stops a session's run and all below; what is in line behind it goes only with ``clearQueued``.
    With ``runId`` it is that run with the children that it has spawned. ``chat.abort`` without ``runId`` is the
    session's present run alone.
+4. Sessions are looked at and changed by the steps of the tools, so that what those refuse is refused here, in the same
+   words. A list has no more than 64 KiB of rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.agents.sending import SEND_SECONDS
+from openclaw_ray.agents.tools.session_steps import list_sessions, read_history
+from openclaw_ray.agents.tools.session_tables import CHANGED, HISTORY, LINEAGE, LISTED
+from openclaw_ray.agents.tools.sessions_list import list_filters
 from openclaw_ray.core.errors import ToolInputError, UnknownCall
 from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.lifecycle import SessionState
 from openclaw_ray.core.message import MessageMode
 from openclaw_ray.core.results import StopReport
+from openclaw_ray.core.session_rows import STATUS_WORDS
 from openclaw_ray.core.tool_params import Kind, Parameter, read_params
 from openclaw_ray.core.tool_results import refusal_text
+from openclaw_ray.runtime.session_port import RuntimePort, done_or_raised, driven
 
 if TYPE_CHECKING:
     from openclaw_ray.runtime.operating import Operating
@@ -35,6 +42,7 @@ class Call:
 
     parameters: tuple[Parameter, ...]
     work: Callable[[Operating, Mapping[str, Any], str, float | None], dict[str, Any]]
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
 def call(runtime: Operating, name: str, params: Mapping[str, Any] | None, timeout: float | None) -> dict[str, Any]:
@@ -47,7 +55,7 @@ def call(runtime: Operating, name: str, params: Mapping[str, Any] | None, timeou
     found = CALLS.get(name)
     if found is None:
         raise UnknownCall(name, tuple(CALLS))
-    return found.work(runtime, read_params(name, found.parameters, params or {}), name, timeout)
+    return found.work(runtime, read_params(name, found.parameters, params or {}, found.refused), name, timeout)
 
 
 # --------------------------------------------------------------------------- the calls
@@ -80,7 +88,8 @@ def _abort_run(rt: Operating, values: Mapping[str, Any], name: str, timeout: flo
     """One run with what it has spawned; that it is of the session which was named, if one was, is checked first."""
     run = values["runId"]
     key = normalise_key(values["key"]) if "key" in values else None
-    for kin in rt._query("view", "kin", {"requester": "", "target": run}, 1, 0):
+    by = "" if rt._asker is None else rt._asker.session
+    for kin in rt._query("view", "kin", {"requester": by, "target": run}, 1, 0, *rt._bound):
         if kin.facts.run_id != run:
             raise ToolInputError(name, "runId", f"{run!r} is no run id")
         if key not in (None, kin.facts.session_key):
@@ -94,29 +103,37 @@ def _said(report: StopReport) -> dict[str, Any]:
 
 
 def _sessions_delete(rt: Operating, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
-    report = rt.delete(values["key"], timeout=timeout)
+    report = rt.delete(values["key"], timeout=timeout, **_seen(values))
     return {"ok": True, "key": normalise_key(values["key"]), "deleted": True, "stop": report.to_json()}
 
 
+def _sessions_reset(rt: Operating, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
+    report = rt.reset(values["key"], timeout=timeout, **_seen(values))
+    new = (rt.session(values["key"]) or {}).get("sessionId")
+    return {"ok": True, "key": normalise_key(values["key"]), "sessionId": new, "stop": report.to_json()}
+
+
+def _sessions_patch(rt: Operating, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
+    entry = rt.patch(values["key"], label=values["label"], **_seen(values))
+    return {"ok": True, "key": entry["key"], "entry": entry}
+
+
+def _seen(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {"session_id": values.get("sessionId"), "lifecycle_revision": values.get("lifecycleRevision")}
+
+
 def _sessions_list(rt: Operating, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
-    limit, offset = values.get("limit", _LIMIT), values.get("offset", 0)
-    filters = {ours: values[theirs] for theirs, ours in _FILTERS.items() if theirs in values}
-    if "requester" in filters:
-        filters["requester"] = normalise_key(filters["requester"])
-    rows = rt.sessions(limit=limit + 1, offset=offset, **filters)
-    more = len(rows) > limit
-    rows = rows[:limit]
-    found = {"count": len(rows), "sessions": rows, "hasMore": more, "limitApplied": limit}
-    return {**found, "nextOffset": offset + limit} if more else found
+    given = list_filters(name, values)
+    if given.get("status") in _STATES:
+        given["state"] = [given.pop("status")]
+    return done_or_raised(driven(list_sessions(RuntimePort(rt), given)))
 
 
 def _history(rt: Operating, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
-    limit, offset = values.get("limit", _LIMIT), values.get("offset", 0)
-    rows = rt.history(values["key"], limit=limit + 1, offset=offset)
-    more = len(rows) > limit
-    rows = rows[-limit:]
-    found = {"sessionKey": normalise_key(values["key"]), "messages": rows, "offset": offset, "hasMore": more}
-    return {**found, "nextOffset": offset + limit} if more else found
+    raw = bool(values.get("includeRaw"))
+    if raw and rt._asker is not None:
+        raise ToolInputError(name, "includeRaw", "what is stored is shown to the operator alone")
+    return done_or_raised(driven(read_history(RuntimePort(rt), name, values, raw=raw)), values["sessionKey"])
 
 
 def _sessions_send(rt: Operating, values: Mapping[str, Any], name: str, timeout: float | None) -> dict[str, Any]:
@@ -143,10 +160,7 @@ def _sessions_send(rt: Operating, values: Mapping[str, Any], name: str, timeout:
     return sent.to_json()
 
 
-_LIMIT = 100
-_MOST = 1_000
-_FILTERS = {"agentId": "agent", "spawnedBy": "requester", "status": "state"}
-_KEY = Parameter("key", Kind.TEXT, also=("sessionKey", "session_key"), required=True)
+_STATES = tuple(state.value for state in SessionState)
 _ANY_KEY = Parameter("key", Kind.TEXT, also=("sessionKey", "session_key"))
 _RUN = Parameter("runId", Kind.TEXT)
 _SENT = (
@@ -158,23 +172,21 @@ _SENT = (
     Parameter("mode", Kind.TEXT, words=tuple(mode.value for mode in MessageMode)),
     Parameter("requesterSessionKey", Kind.TEXT),
 )
-_PAGE = (
-    Parameter("limit", Kind.WHOLE, least=1, most=_MOST),
-    Parameter("offset", Kind.WHOLE, least=0),
-)
 _LISTED = (
-    *_PAGE,
-    Parameter("agentId", Kind.TEXT),
-    Parameter("spawnedBy", Kind.TEXT),
-    Parameter("status", Kind.TEXT, words=tuple(state.value for state in SessionState)),
+    *(parameter for parameter in LISTED if parameter.name != "limit"),
+    Parameter("limit", Kind.WHOLE, least=1, most=1_000),
+    Parameter("status", Kind.TEXT, words=(*_STATES, *STATUS_WORDS)),
 )
+_READ = (*HISTORY, Parameter("includeRaw", Kind.FLAG))
 CALLS: Mapping[str, Call] = {
     "chat.abort": Call((_ANY_KEY, _RUN), _chat_abort),
-    "chat.history": Call((_KEY, *_PAGE), _history),
+    "chat.history": Call(_READ, _history),
     "sessions.abort": Call((_ANY_KEY, _RUN, Parameter("clearQueued", Kind.FLAG)), _sessions_abort),
-    "sessions.delete": Call((_KEY,), _sessions_delete),
-    "sessions.history": Call((_KEY, *_PAGE), _history),
+    "sessions.delete": Call(CHANGED["delete"], _sessions_delete),
+    "sessions.history": Call(_READ, _history),
     "sessions.list": Call(_LISTED, _sessions_list),
+    "sessions.patch": Call(CHANGED["patch"], _sessions_patch, LINEAGE),
+    "sessions.reset": Call(CHANGED["reset"], _sessions_reset),
     "sessions.send": Call(_SENT, _sessions_send),
 }
 """The calls that there are, sorted by name."""

@@ -11,76 +11,105 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from openclaw_ray.core.errors import DeleteRefused, ResetRefused
+from openclaw_ray.core.errors import DeleteRefused, ResetRefused, SessionForbidden
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import main_key
 from openclaw_ray.core.lifecycle import SessionState
-from openclaw_ray.core.protocol.cleanup import CleanupWord
 from openclaw_ray.core.results import StopReport
+from openclaw_ray.core.session_asks import Asker, CleanupWord, SessionAnswer
 
-__all__ = ["RELEASE_WITHIN", "delete_session", "reset_session"]
+__all__ = ["RELEASE_WITHIN", "Seen", "delete_session", "reset_session"]
 
 RELEASE_WITHIN = 15.0
 """Seconds beyond the stop grace in which all of a session is released, if nobody says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A session as who wants it cleared knows it: by key, and by id and revision if given.
+
+    ``asker``: the turn that asks; `None` for the operator.
+    """
+
+    key: str
+    session_id: str | None = None
+    revision: int | None = None
+    asker: Asker | None = None
+
+    def fits(self, row: dict[str, Any]) -> bool:
+        """Whether the session is that one still."""
+        same = self.session_id in (None, row["sessionId"])
+        return same and self.revision in (None, row["lifecycleRevision"])
 
 
 class _Stop(Protocol):
     def __call__(self, key: str, *, timeout: float | None) -> StopReport: ...
 
 
-def delete_session(query: Callable[..., Any], stop: _Stop, key: str, timeout: float) -> StopReport:
-    """Stop and delete the session ``key``.
+def delete_session(query: Callable[..., Any], stop: _Stop, seen: Seen, timeout: float) -> StopReport:
+    """Stop and delete the session that ``seen`` is of.
 
     Args:
         query: asks the registry.
         stop: `Runtime.stop`.
-        key: canonical.
+        seen: which one, and who asks.
         timeout: seconds for the stop.
 
     Raises:
         KeyError: there is no such session.
+        SessionForbidden: it is not the asking session's to delete.
         DeleteRefused: it was not deleted.
     """
-    seen = _seen(query, key)
-    if key == main_key(seen["agentId"]):
-        raise DeleteRefused(key, CleanupWord.MAIN.value)
-    return _cleared(query, stop, seen, timeout, DeleteRefused, "delete")
+    row = _row(query, seen, "delete")
+    if row["key"] == main_key(row["agentId"]):
+        raise DeleteRefused(seen.key, CleanupWord.MAIN.value)
+    return _cleared(query, stop, seen, row, timeout, DeleteRefused, "delete")
 
 
-def reset_session(query: Callable[..., Any], stop: _Stop, key: str, timeout: float) -> StopReport:
-    """Stop the session ``key`` and begin it anew; arguments as for `delete_session`.
+def reset_session(query: Callable[..., Any], stop: _Stop, seen: Seen, timeout: float) -> StopReport:
+    """Stop the session that ``seen`` is of and begin it anew; arguments as for `delete_session`.
 
     Raises:
         KeyError: there is no such session.
+        SessionForbidden: it is not the asking session's to reset.
         ResetRefused: it is as it was.
     """
-    seen = _seen(query, key)
-    if seen["status"] == SessionState.ARCHIVED:
-        raise ResetRefused(key, CleanupWord.ARCHIVED.value)
-    return _cleared(query, stop, seen, timeout, ResetRefused, "reset", RandomIds().session_id())
+    row = _row(query, seen, "reset")
+    if row["status"] == SessionState.ARCHIVED:
+        raise ResetRefused(seen.key, CleanupWord.ARCHIVED.value)
+    return _cleared(query, stop, seen, row, timeout, ResetRefused, "reset", RandomIds().session_id())
 
 
-def _seen(query: Callable[..., Any], key: str) -> dict[str, Any]:
-    seen: dict[str, Any] | None = query("session", key)
-    if seen is None:
-        raise KeyError(key)
-    return seen
+def _row(query: Callable[..., Any], seen: Seen, what: str) -> dict[str, Any]:
+    if seen.asker is not None:
+        answer: SessionAnswer = query("asked", seen.asker, "may", {"key": seen.key, "what": what})
+        if answer.status == "forbidden":
+            raise SessionForbidden(answer.reason, answer.error, answer.path)
+    row: dict[str, Any] | None = query("session", seen.key)
+    if row is None:
+        raise KeyError(seen.key)
+    return row
 
 
 def _cleared(
     query: Callable[..., Any],
     stop: _Stop,
-    seen: dict[str, Any],
+    seen: Seen,
+    row: dict[str, Any],
     timeout: float,
     refused: Callable[[str, str], Exception],
     what: str,
     *new: str,
 ) -> StopReport:
-    key = seen["key"]
+    key = row["key"]
+    by = () if seen.asker is None else (seen.asker,)
     if key.split(":")[2] == "driver":
         raise refused(key, CleanupWord.ROOT.value)
+    if not seen.fits(row):
+        raise refused(key, CleanupWord.CHANGED.value)
     newest = _newest_run(query, key)
     try:
         report = stop(key, timeout=timeout)
@@ -88,11 +117,11 @@ def _cleared(
         raise refused(key, CleanupWord.BUSY.value) from None
     if report.failed:
         raise refused(key, CleanupWord.BUSY.value)
-    word = CleanupWord(query(what, key, seen["sessionId"], seen["activations"], *new))
+    word = CleanupWord(query(what, key, row["sessionId"], row["activations"], *new, *by))
     if word is CleanupWord.CHANGED and _newest_run(query, key) == newest:
-        now = _seen(query, key)
-        if now["sessionId"] == seen["sessionId"]:
-            word = CleanupWord(query(what, key, now["sessionId"], now["activations"], *new))
+        now = query("session", key)
+        if now is not None and now["sessionId"] == row["sessionId"]:
+            word = CleanupWord(query(what, key, now["sessionId"], now["activations"], *new, *by))
     if word is CleanupWord.UNKNOWN:
         raise KeyError(key)
     if word is not CleanupWord.DONE:

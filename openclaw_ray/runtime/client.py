@@ -24,6 +24,7 @@ from openclaw_ray.core.errors import RuntimeClosed
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import driver_key
 from openclaw_ray.core.protocol.messages import Bye, DownMessage, Join, Spec, Verdict, Warn
+from openclaw_ray.core.session_asks import Asker
 
 if TYPE_CHECKING:
     from openclaw_ray.actors.session_turn import SessionTurn
@@ -43,6 +44,7 @@ class TurnClient:
         self.root_key = turn.spec.session_key
         self.courier = turn.courier
         self.requester = turn.requester
+        self.asker: Asker | None = turn.asker
 
     def close(self, *, say: bool, timeout: float = 5.0) -> None:
         """The turn's own courier goes on."""
@@ -54,6 +56,7 @@ class Client:
     def __init__(self, runtime: str, default_agent: str, *, lease: float, timeout: float) -> None:
         ids = RandomIds()
         self.id = f"client-{ids.uuid()}"
+        self.asker: Asker | None = None
         self.runtime = runtime
         self.root_key = driver_key(default_agent, ids.uuid())
         self._lease = lease

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from openclaw_ray.core.audience import Audience, Denial
-from openclaw_ray.core.errors import AudienceDenied, RuntimeClosed, RuntimeUnavailable
+from openclaw_ray.core.errors import AudienceDenied, RuntimeClosed, RuntimeUnavailable, SessionForbidden
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.limits import RuntimeLimits
-from openclaw_ray.core.protocol.messages import Row
+from openclaw_ray.core.session_asks import Asker
+from openclaw_ray.core.transcript_pages import TranscriptPage
 from openclaw_ray.runtime.stats import RuntimeStats, memory_of
 from openclaw_ray.runtime.watching import Watching
 
@@ -31,6 +32,7 @@ class RuntimeView:
         self._limits = limits
         self._closed = False
         self._watching = Watching()
+        self._asker: Asker | None = None
         self._peak = 0
 
     @property
@@ -39,43 +41,66 @@ class RuntimeView:
         return self._name
 
     def runs(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> list[dict[str, Any]]:
-        """Runs, newest first. Filters: ``root``, ``session``, ``requester``, ``agent``, ``state``."""
-        found: list[dict[str, Any]] = self._query("view", "runs", filters, limit, offset)
+        """Runs, newest first. Filters: ``root``, ``session``, ``requester``, ``agent``, ``state``.
+
+        A runtime that is bound to a session gives the runs of sessions that it may see.
+        """
+        found: list[dict[str, Any]] = self._query("view", "runs", filters, limit, offset, *self._bound)
         return found
 
     def run(self, run_id: str) -> dict[str, Any] | None:
         """One run as `runs` shows it; `None` if there is none of that id."""
-        found: list[dict[str, Any]] = self._query("view", "run", {"run": run_id}, 1, 0)
+        found: list[dict[str, Any]] = self._query("view", "run", {"run": run_id}, 1, 0, *self._bound)
         return found[0] if found else None
 
     def sessions(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> list[dict[str, Any]]:
-        """Sessions, newest first. Filters: ``root``, ``requester``, ``agent``, ``state``."""
-        found: list[dict[str, Any]] = self._query("view", "sessions", filters, limit, offset)
+        """Sessions, newest first. Filters: ``root``, ``requester``, ``agent``, ``state``.
+
+        A runtime that is bound to a session gives those that it may see (``tools.sessions.visibility``).
+        """
+        found: list[dict[str, Any]] = self._query("view", "sessions", filters, limit, offset, *self._bound)
         return found
 
     def session(self, key: str) -> dict[str, Any] | None:
-        """One session as `sessions` shows it; `None` if there is none of that key."""
-        found: dict[str, Any] | None = self._query("session", normalise_key(key))
+        """One session as `sessions` shows it; `None` if there is none of that key.
+
+        Raises:
+            SessionForbidden: this runtime is bound to a session that may not see it.
+        """
+        found: dict[str, Any] | None = self._query("session", normalise_key(key), *self._bound)
         return found
 
     def history(self, key: str, limit: int = 100, offset: int = 0) -> list[dict[str, Any]]:
         """A page of a session's transcript, newest last: ``role``, ``text``, ``at``, and what else a row has.
 
+        The operator gets it as it is stored. A runtime that is bound to a session gets those of others with
+        credentials masked; ``rt.call("sessions.history", …)`` gives the bounded view that models see.
+
         Raises:
             KeyError: there is no such session.
+            SessionForbidden: this runtime is bound to a session that may not see it.
         """
+        from openclaw_ray.core.history import masked
+
+        key = normalise_key(key)
+        session = self.session(key)
+        if session is None:
+            raise KeyError(key)
+        found = self._transcript(session, limit, offset).rows
+        rows = [{"role": r.role, "text": r.text, "at": r.at, **(r.meta or {})} for r in found]
+        return rows if self._asker is None or self._asker.session == key else masked(rows)
+
+    def _transcript(
+        self, session: Mapping[str, Any], limit: int, offset: int = 0, anchor: str = ""
+    ) -> TranscriptPage:
+        """A page of a transcript as it is stored; of a session that this runtime has been told of."""
         from openclaw_ray.actors.asking import ask
         from openclaw_ray.actors.names import find_actor
 
-        key = normalise_key(key)
-        session = self._query("session", key)
-        if session is None:
-            raise KeyError(key)
         hub = find_actor(self.name, "hub")
-        rows: list[Row] = ask(
-            lambda: hub.history.remote(session["agentId"], session["sessionId"], limit, offset), QUERY_WITHIN
-        )
-        return [{"role": r.role, "text": r.text, "at": r.at, **(r.meta or {})} for r in rows]
+        place = (session["agentId"], session["sessionId"])
+        page: TranscriptPage = ask(lambda: hub.transcript.remote(*place, limit, offset, anchor), QUERY_WITHIN)
+        return page
 
     def audience(self, key: str) -> Audience:
         """Whose memory a session may see now (SPEC.md I3); what its own ``turn.audience()`` would give.
@@ -83,13 +108,19 @@ class RuntimeView:
         Raises:
             AudienceDenied: it may see none; the reason says why.
         """
-        [found] = self._query("view", "audience", {"requester": normalise_key(key)}, 1, 0)
+        [found] = self._query("view", "audience", {"requester": normalise_key(key)}, 1, 0, *self._bound)
         if isinstance(found, Denial):
             raise AudienceDenied(found.reason.value, found.at, found.text)
         return cast("Audience", found)
 
     def events(self, after: int | None = None) -> Iterator[Event]:
-        """Events as they are journaled, from now on or from above number ``after``, until the runtime closes."""
+        """Events as they are journaled, from now on or from above number ``after``, until the runtime closes.
+
+        Raises:
+            SessionForbidden: this runtime is bound to a session: the events of all are the operator's.
+        """
+        if self._asker is not None:
+            raise SessionForbidden("control", "the events of all sessions are the operator's to watch", "")
         return self._events_from(self._query("last_event") if after is None else after)
 
     def _events_from(self, seq: int) -> Iterator[Event]:
@@ -171,6 +202,11 @@ class RuntimeView:
         )
 
     # ------------------------------------------------------------------ inside
+
+    @property
+    def _bound(self) -> tuple[Asker, ...]:
+        """What a question to the registry ends with: the turn that this runtime is bound to, if it is."""
+        return () if self._asker is None else (self._asker,)
 
     def _open(self) -> None:
         import ray

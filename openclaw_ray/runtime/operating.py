@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.agents._asking import accepted
 from openclaw_ray.core.errors import ProtocolRefused
@@ -12,6 +12,9 @@ from openclaw_ray.core.lifecycle import DeliveryState
 from openclaw_ray.core.results import Receipt, StopReport
 from openclaw_ray.runtime.client import TurnClient
 from openclaw_ray.runtime.sending import Sending
+
+if TYPE_CHECKING:
+    from openclaw_ray.runtime.cleanup import Seen
 
 __all__ = ["Operating"]
 
@@ -51,12 +54,45 @@ class Operating(Sending):
         receipt = self._client.requester.steer(normalise_key(target) if ":" in target else target, message).result()
         return receipt if receipt.status == "done" else accepted(receipt)
 
-    def delete(self, key: str, *, timeout: float | None = None) -> StopReport:
+    def patch(
+        self, key: str, *, label: str | None, session_id: str | None = None, lifecycle_revision: int | None = None
+    ) -> dict[str, Any]:
+        """Change a session's label; `None` or an empty one takes it away.
+
+        Args:
+            label: at most 512 characters; no other live session of the same requester may have it.
+            session_id, lifecycle_revision: only if the session is the one that had these still.
+
+        Returns:
+            the session's row, as ``rt.call("sessions.list")`` shows it.
+
+        Raises:
+            KeyError: there is no such session.
+            PatchRefused: it is as it was.
+            SessionForbidden: this runtime is bound to a session that may not change it.
+        """
+        from openclaw_ray.agents.tools.session_steps import change_session
+        from openclaw_ray.runtime.session_port import RuntimePort, done_or_raised, driven
+
+        self._open()
+        values = {"key": key, "label": label or "", "sessionId": session_id, "lifecycleRevision": lifecycle_revision}
+        entry: dict[str, Any] = done_or_raised(driven(change_session(RuntimePort(self), "patch", values)), key)["entry"]
+        return entry
+
+    def delete(
+        self,
+        key: str,
+        *,
+        timeout: float | None = None,
+        session_id: str | None = None,
+        lifecycle_revision: int | None = None,
+    ) -> StopReport:
         """Stop a session and everything below it, then delete it (SPEC.md G3): its transcript is renamed to
         ``*.deleted.<timestamp>``, its entry leaves memory and is listed as archived. What its children did stays.
 
         Args:
             timeout: seconds for the stop; 15 more than ``ray.stopGraceSeconds`` if not given.
+            session_id, lifecycle_revision: only if the session is the one that had these still, as a list showed them.
 
         Returns:
             what the stop did.
@@ -65,12 +101,21 @@ class Operating(Sending):
             KeyError: there is no such session.
             DeleteRefused: it is a main session or a client's root; something could not be stopped in time; or it
                 changed meanwhile. Nothing was deleted.
+            SessionForbidden: this runtime is bound to a session that it is not below.
         """
         from openclaw_ray.runtime.cleanup import delete_session
 
-        return delete_session(self._query, self.stop, *self._clearing("delete", key, timeout))
+        seen, within = self._clearing(key, timeout, session_id, lifecycle_revision)
+        return delete_session(self._query, self.stop, seen, within)
 
-    def reset(self, key: str, *, timeout: float | None = None) -> StopReport:
+    def reset(
+        self,
+        key: str,
+        *,
+        timeout: float | None = None,
+        session_id: str | None = None,
+        lifecycle_revision: int | None = None,
+    ) -> StopReport:
         """Stop a session and everything below it, then begin it anew (SPEC.md G3): same key, depth and lineage, a new
         session id, an empty transcript and state. What waited for it is dropped; the old transcript is renamed to
         ``*.deleted.<timestamp>``. What its children did stays. Arguments and result as for `delete`.
@@ -79,28 +124,31 @@ class Operating(Sending):
             KeyError: there is no such session.
             ResetRefused: it is a client's root, or was deleted; something could not be stopped in time; or it changed
                 meanwhile. The conversation is as it was.
+            SessionForbidden: this runtime is bound to a session that it is not below.
         """
         from openclaw_ray.runtime.cleanup import reset_session
 
-        return reset_session(self._query, self.stop, *self._clearing("reset", key, timeout))
+        seen, within = self._clearing(key, timeout, session_id, lifecycle_revision)
+        return reset_session(self._query, self.stop, seen, within)
 
-    def _clearing(self, what: str, key: str, timeout: float | None) -> tuple[str, float]:
-        from openclaw_ray.runtime.cleanup import RELEASE_WITHIN
+    def _clearing(
+        self, key: str, timeout: float | None, session_id: str | None, revision: int | None
+    ) -> tuple[Seen, float]:
+        from openclaw_ray.runtime.cleanup import RELEASE_WITHIN, Seen
 
         self._open()
-        if isinstance(self._client, TurnClient):
-            raise ProtocolRefused(what, f"to {what} sessions is the operator's")
         within = self._limits.stop_grace_seconds + RELEASE_WITHIN if timeout is None else timeout
-        return normalise_key(key), within
+        return Seen(normalise_key(key), session_id, revision, self._asker), within
 
     def call(
         self, name: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
     ) -> dict[str, Any]:
         """One of OpenClaw's RPC calls by its name, as ``rt.call("sessions.abort", {"key": key})``.
 
-        There are chat.abort, chat.history, sessions.abort, sessions.delete, sessions.history, sessions.list and
-        sessions.send, whose answer has the words of the tool ``sessions_send``. A stop is answered with ``aborted``,
-        ``runIds`` and the whole report as ``stop``.
+        There are chat.abort, chat.history, sessions.abort, sessions.delete, sessions.history, sessions.list,
+        sessions.patch, sessions.reset and sessions.send, whose answer has the words of the tool ``sessions_send``. A
+        stop is answered with ``aborted``, ``runIds`` and the whole report as ``stop``. Histories are masked and bounded
+        as models see them; ``includeRaw`` gives the operator what is stored.
 
         Args:
             timeout: seconds for a stop to be complete.

@@ -35,6 +35,7 @@ class Requests(RuntimeView):
     def __init__(self, client: Client | TurnClient, limits: RuntimeLimits, width: int) -> None:
         super().__init__(client.runtime, limits)
         self._client = client
+        self._asker = client.asker
         self._width = width
         self._others = OthersEnds(self)
 
@@ -88,6 +89,10 @@ class Requests(RuntimeView):
         """The report to come of a stop; ``scope`` as in `StopAsk`."""
         self._open()
         return self._client.requester.stop(key=normalise_key(key) if key else "", run=run, scope=scope)
+
+    def _clearing_stop(self, key: str) -> Future[StopReport]:
+        """The stop that a reset or a deletion begins with."""
+        return self._stopping(key=key)
 
     def _map_options(
         self,

@@ -15,6 +15,7 @@ __all__ = [
     "append_all",
     "archived_path",
     "check_id",
+    "count_lines",
     "cut_torn_line",
     "newest_page",
     "open_appending",
@@ -112,6 +113,26 @@ def rows_in(fd: int, session_id: str) -> Iterator[Row]:
         for line in file:
             if row := row_of(session_id, line):
                 yield row
+
+
+def count_lines(path: Path, since: int = 0) -> tuple[int, int]:
+    """Line feeds from byte ``since`` on, and the size of the file.
+
+    Raises:
+        OSError: it cannot be read; a file that is not there has none.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return 0, 0
+    try:
+        feeds = 0
+        while block := os.pread(fd, _BLOCK, since):
+            feeds += block.count(b"\n")
+            since += len(block)
+    finally:
+        os.close(fd)
+    return feeds, since
 
 
 def newest_page(path: Path, session_id: str, limit: int, offset: int) -> list[Row]:

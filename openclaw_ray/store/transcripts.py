@@ -26,10 +26,12 @@ from typing import Literal
 
 from openclaw_ray.core.errors import JournalError
 from openclaw_ray.core.protocol.messages import Row
+from openclaw_ray.core.transcript_pages import TranscriptPage, cut_page
 from openclaw_ray.store._transcript_file import (
     append_all,
     archived_path,
     check_id,
+    count_lines,
     cut_torn_line,
     newest_page,
     open_appending,
@@ -47,6 +49,7 @@ _ARCHIVED = sys.maxsize  # as an activation: above every other
 _SESSIONS_REMEMBERED = 4_096
 _ROWS_REMEMBERED = 262_144
 _BEGUN_REMEMBERED = 65_536
+_COUNTED = 1_024  # transcripts whose number of rows is remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ class Transcripts:
         self._open: OrderedDict[_Transcript, int] = OrderedDict()
         self._seen: OrderedDict[_Transcript, WrittenRows] = OrderedDict()
         self._begun: OrderedDict[str, int] = OrderedDict()
+        self._counted: OrderedDict[str, tuple[int, int]] = OrderedDict()
         self._written = self._repeated = self._refused = self._bytes = 0
         self._opened = self._reread = self._cut = self._remembered = 0
 
@@ -142,6 +146,34 @@ class Transcripts:
             return newest_page(path, session_id, limit, offset) if limit else []
         except OSError as error:
             raise JournalError(str(path), f"transcript cannot be read: {error.strerror}") from error
+
+    def page(self, agent_id: str, session_id: str, *, limit: int, offset: int = 0, anchor: str = "") -> TranscriptPage:
+        """A page of rows as for `read`, with the number of all rows; around the message ``anchor`` if one is named.
+
+        Raises:
+            JournalError: the file cannot be read.
+            ValueError: an id that is no plain file name, or a negative number.
+        """
+        total = self._count(agent_id, session_id)
+        if anchor:
+            return cut_page(self.read(agent_id, session_id, limit=total), limit, 0, anchor)
+        rows = self.read(agent_id, session_id, limit=limit, offset=offset)
+        return TranscriptPage(tuple(rows), total, offset)
+
+    def _count(self, agent_id: str, session_id: str) -> int:
+        """Rows of a transcript; what was counted before is not read again, as nothing but its end changes."""
+        path = transcript_path(self.folder, agent_id, session_id)
+        lines, size = self._counted.pop(session_id, (0, 0))
+        try:
+            if size and (not path.exists() or path.stat().st_size < size):
+                lines, size = 0, 0
+            more, size = count_lines(path, size)
+        except OSError as error:
+            raise JournalError(str(path), f"transcript cannot be read: {error.strerror}") from error
+        self._counted[session_id] = (lines + more, size)
+        if len(self._counted) > _COUNTED:
+            self._counted.popitem(last=False)
+        return lines + more
 
     def archive(self, agent_id: str, session_id: str, *, at: float | None = None) -> Path | None:
         """Rename the transcript to ``<sessionId>.jsonl.deleted.<timestamp>`` (SPEC.md G3).

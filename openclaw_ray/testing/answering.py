@@ -21,6 +21,8 @@ from openclaw_ray.core.lifecycle import Cause, RunState, result_status
 from openclaw_ray.core.protocol.messages import Outcome, Permit, Row, Spec
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
 from openclaw_ray.core.sent import Sent, replied
+from openclaw_ray.core.session_asks import SessionAnswer
+from openclaw_ray.core.transcript_pages import TranscriptPage
 from openclaw_ray.testing.local.memory import ProcessMemory
 
 __all__ = ["AnsweringPort", "ProgressSaid", "result_of"]
@@ -219,6 +221,35 @@ class AnsweringPort:
         error = AssertionError(f"the turn looks at its {what}: there is nothing to see in run_turn; use LocalRuntime")
         self.unexpected = self.unexpected or error
         future: Future[list[Any]] = Future()
+        future.set_exception(error)
+        return future
+
+    def asked(self, what: str, given: Mapping[str, Any]) -> Future[SessionAnswer]:
+        """See `look`."""
+        return self._not_here(f"asks for sessions ({what})")
+
+    def patch(self, key: str, label: str, session_id: str | None, revision: int | None) -> Future[SessionAnswer]:
+        """See `look`."""
+        return self._not_here(f"changes session {key}")
+
+    def clear(self, what: str, key: str, session_id: str, revision: int) -> Future[str]:
+        """See `look`."""
+        return self._not_here(f"would {what} session {key}")
+
+    def stop_session(self, key: str) -> Future[StopReport]:
+        """See `look`."""
+        return self._not_here(f"stops session {key}")
+
+    def transcript(
+        self, session: Mapping[str, Any], limit: int, offset: int = 0, anchor: str = ""
+    ) -> Future[TranscriptPage]:
+        """See `look`."""
+        return self._not_here("reads another session's transcript")
+
+    def _not_here(self, what: str) -> Future[Any]:
+        error = AssertionError(f"the turn {what}: there is no other session in run_turn; use LocalRuntime")
+        self.unexpected = self.unexpected or error
+        future: Future[Any] = Future()
         future.set_exception(error)
         return future
 

@@ -23,15 +23,25 @@ CHILD = ChildFacts("run-1", "agent:w:subagent:1", "w", "running", "count to thre
 
 def test_a_tool_that_there_is_not_is_named_with_those_there_are(drive: Drive, port: FakePort) -> None:
     async def body(turn: Any) -> None:
-        with pytest.raises(UnknownTool, match=r"'spawn' \(tools: agents_list, sessions_send, sessions_spawn, "):
+        with pytest.raises(UnknownTool, match=r"'spawn' \(tools: agents_list, session_status, sessions, "):
             await turn.call("spawn")
         with pytest.raises(UnknownTool):
             turn.tools.spawn  # noqa: B018 - looking it up is what is tested
-        assert not hasattr(turn.tools, "sessions_list")
+        assert not hasattr(turn.tools, "sessions_search")
         assert hasattr(turn.tools, "sessions_spawn")
-        assert list(turn.tools) == ["agents_list", "sessions_send", "sessions_spawn", "sessions_yield", "subagents"]
+        assert list(turn.tools) == [
+            "agents_list",
+            "session_status",
+            "sessions",
+            "sessions_history",
+            "sessions_list",
+            "sessions_send",
+            "sessions_spawn",
+            "sessions_yield",
+            "subagents",
+        ]
         assert "subagents" in turn.tools
-        assert len(turn.tools) == 5
+        assert len(turn.tools) == 9
         assert set(turn.tools) <= set(dir(turn.tools))
 
     drive.ok(body, port)

@@ -14,7 +14,7 @@ import pytest
 
 import openclaw_ray
 from openclaw_ray.cli.main import run
-from openclaw_ray.core.errors import DeleteRefused, ResetRefused
+from openclaw_ray.core.errors import DeleteRefused, PatchRefused, ResetRefused
 from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.protocol.journal import Write
 from openclaw_ray.core.protocol.messages import Row
@@ -28,9 +28,13 @@ from openclaw_ray.store.transcripts import Transcripts
 MAIN = "agent:main:main"
 
 
+KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
+
+
 def session(key: str, requester: str, state: str, label: str | None = None) -> Write:
     agent = key.split(":")[1]
     record = Session(key, f"id-{key[-1]}", agent, 1 if requester else 0, requester, MAIN, "leaf", 1.0, label, state)
+    record.last_run = f"run{key[-1]}"
     return Write("sessions", key, record.freeze(), False, (MAIN, requester, agent, state, 1.0))
 
 
@@ -90,6 +94,14 @@ def test_sessions_are_listed_newest_first_with_their_live_runs(state: Path, caps
         (["--status", "ended"], ["agent:worker:subagent:1"]),
         (["--status", "archived"], []),
         (["--name", "r", "--limit", "1"], ["agent:worker:subagent:2"]),
+        (["--label", "FIRST"], ["agent:worker:subagent:1"]),
+        (["--search", "subagent:", "--agent", "worker"], ["agent:worker:subagent:2", "agent:worker:subagent:1"]),
+        (["--spawned-by", MAIN, "--status", "ended"], ["agent:worker:subagent:1"]),
+        (["--no-subagents"], [MAIN]),
+        (["--kind", "main"], [MAIN]),
+        (["--active"], ["agent:worker:subagent:2"]),
+        (["--active-minutes", "5"], []),
+        (["--archived"], []),
     ],
 )
 def test_sessions_can_be_chosen(
@@ -128,6 +140,19 @@ def test_history_is_a_page_counted_from_the_newest(state: Path, capsys: pytest.C
     assert capsys.readouterr() == ("", f"note: no transcript rows of {MAIN} here\n")
 
 
+def test_history_is_masked_unless_it_is_to_be_raw(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    transcripts = Transcripts(state)
+    long = "x" * 5_000
+    transcripts.append("main", [Row("id-n", 1, 0, "tool", f"refresh_token={KEY} {long}", 1.0, None, {"api_key": KEY})])
+    transcripts.close()
+    assert run(["sessions", "history", MAIN, "--json"]) == 0
+    (row,) = listed(capsys)
+    assert (row["text"], row["api_key"]) == (f"refresh_token=sk-pro…6789 {long}", "sk-pro…6789")
+    assert run(["sessions", "history", MAIN, "--json", "--raw"]) == 0
+    (row,) = listed(capsys)
+    assert (row["text"], row["api_key"]) == (f"refresh_token={KEY} {long}", KEY)
+
+
 @pytest.mark.parametrize("command", ["show", "history", "logs"])
 def test_an_unknown_session_names_the_way_out(
     command: str, state: Path, capsys: pytest.CaptureFixture[str]
@@ -160,6 +185,7 @@ class Live:
         self.stopped: list[tuple[str, float | None]] = []
         self.report = StopReport(MAIN, 1, 0, 1, 0, (StopRow(MAIN, "run7", "stopped"),))
         self.refuses: str | None = None
+        self.changes: dict[str, Any] = {}
         self.closed = False
 
     def session(self, key: str) -> dict[str, Any] | None:
@@ -178,13 +204,21 @@ class Live:
             raise FutureTimeout
         return self.report
 
-    def delete(self, key: str, *, timeout: float | None = None) -> StopReport:
+    def patch(self, key: str, **changes: Any) -> dict[str, Any]:
+        self.changes = changes
+        if self.refuses is not None:
+            raise PatchRefused(key, self.refuses, "label 'x' is in use by agent:b:main")
+        return {"key": key, "label": changes["label"]}
+
+    def delete(self, key: str, *, timeout: float | None = None, **seen: Any) -> StopReport:
         self.stopped.append((key, timeout))
+        self.changes = seen
         if self.refuses is not None:
             raise DeleteRefused(key, self.refuses)
         return self.report
 
-    def reset(self, key: str, *, timeout: float | None = None) -> StopReport:
+    def reset(self, key: str, *, timeout: float | None = None, **seen: Any) -> StopReport:
+        self.changes = seen
         if self.refuses is not None:
             raise ResetRefused(key, self.refuses)
         return self.report
@@ -268,6 +302,21 @@ def test_reset_says_what_it_stopped_or_why_it_was_refused(live: Live, capsys: py
         assert captured.out == ""
         assert why in captured.err
         assert f"next: openclaw-ray sessions show {MAIN}" in captured.err
+
+
+def test_a_label_is_patched_or_it_is_said_who_has_it(live: Live, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sessions", "patch", MAIN, "--label", "x", "--session-id", "id-n", "--revision", "3"]) == 0
+    assert capsys.readouterr().out == f"{MAIN}: label x\n"
+    assert live.changes == {"label": "x", "session_id": "id-n", "lifecycle_revision": 3}
+    live.refuses = "label"
+    assert run(["sessions", "patch", MAIN, "--label", "x"]) == 1
+    assert "label 'x' is in use by agent:b:main" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("what", ["reset", "delete"])
+def test_what_was_seen_goes_along(what: str, live: Live) -> None:
+    assert run(["sessions", what, MAIN, "--session-id", "id-n", "--revision", "3"]) == 0
+    assert live.changes == {"session_id": "id-n", "lifecycle_revision": 3}
 
 
 def test_without_a_live_runtime_there_is_nothing_to_stop(state: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from openclaw_ray import config
-from openclaw_ray.core import admission, announce, keys, targets, tokens, visibility
+from openclaw_ray.core import admission, announce, history, keys, targets, tokens, visibility
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.subagent_rows import ChildFacts
 
@@ -135,6 +135,22 @@ def allow_agents(case: dict[str, Any]) -> Output:
     }
 
 
+def histories(case: dict[str, Any]) -> Output:
+    """Views, masking, pages."""
+    match case["op"]:
+        case "view":
+            return history.view(case["messages"], include_tools=case["include_tools"]).to_json()
+        case "redact":
+            return history.redact(case["text"])._asdict()
+        case "page":
+            try:
+                seqs, further = history.page(case["total"], case["limit"], case["offset"])
+            except ValueError as error:
+                return {"error": str(error)}
+            return {"seqs": list(seqs), "nextOffset": further, "hasMore": further is not None}
+    raise ValueError(case["op"])
+
+
 def a2a_policy(case: dict[str, Any]) -> Output:
     """Whether one session may use another."""
     rules = config.load(case["config"], env={}).runtime_limits(cpus=1).sessions
@@ -190,6 +206,7 @@ ADAPTERS: dict[str, Callable[[dict[str, Any]], Output]] = {
     "allow_agents": allow_agents,
     "announce": announces,
     "config": configs,
+    "history": histories,
     "liveness": liveness_case,
     "session_keys": session_keys,
     "spawn_params": spawn_case,

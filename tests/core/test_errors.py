@@ -66,6 +66,8 @@ SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.JoinTimeout: (5.0, ("r1", "r2")),
     errors.InvalidItem: (3, "cannot be pickled"),
     errors.NotInTurn: ("turn.spawn",),
+    errors.SessionForbidden: ("visibility", "agent:a:main may not use agent:b:main", "tools.sessions.visibility"),
+    errors.PatchRefused: ("agent:a:main", "label", "label 'x' is in use by agent:b:main"),
     errors.NothingPending: ("yield",),
     errors.Cancelled: ("stopped",),
     errors.TurnYielded: ("later", "message", "on it"),

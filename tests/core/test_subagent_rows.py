@@ -45,6 +45,7 @@ def test_a_row_has_the_figures_of_the_runtime() -> None:
         total_tokens=7,
         children=("agent:w:subagent:9",),
         pending=0,
+        model="p/m",
     )
     assert child_row(facts, 2, NOW) == {
         "index": 2,
@@ -58,11 +59,18 @@ def test_a_row_has_the_figures_of_the_runtime() -> None:
         "pendingDescendants": 0,
         "runtime": "5m40s",
         "runtimeMs": 340_000,
+        "model": "p/m",
         "totalTokens": 7,
         "startedAt": NOW - 400_000,
         "endedAt": NOW - 60_000,
         "deliveryStatus": "pending",
-        "execution": {"state": "succeeded"},
+        "execution": {
+            "status": "terminal",
+            "state": "succeeded",
+            "startedAt": NOW - 400_000,
+            "endedAt": NOW - 60_000,
+            "outcome": {"status": "ok", "elapsedMs": 340_000},
+        },
         "childSessions": ["agent:w:subagent:9"],
     }
 
@@ -70,7 +78,25 @@ def test_a_row_has_the_figures_of_the_runtime() -> None:
 def test_a_queued_child_says_what_it_waits_for() -> None:
     row = child_row(replace(CHILD, state="queued", waiting_for="a slot; place 2 in the queue"), 1, NOW)
     assert (row["status"], row["runtime"]) == ("queued", "n/a")
-    assert row["execution"] == {"state": "queued", "waitingFor": "a slot; place 2 in the queue"}
+    assert row["execution"] == {
+        "status": "queued",
+        "state": "queued",
+        "waitingFor": "a slot; place 2 in the queue",
+    }
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "status"),
+    [
+        ("failed", "boom", "error"),
+        ("timed_out", None, "timeout"),
+        ("cancelled", "killed", "error"),
+        ("lost", None, "unknown"),
+    ],
+)
+def test_an_ended_child_has_the_outcome_of_its_record(state: str, error: str | None, status: str) -> None:
+    outcome = child_row(replace(ENDED, state=state, error=error), 1, NOW)["execution"]["outcome"]
+    assert (outcome["status"], outcome.get("error"), outcome["elapsedMs"]) == (status, error, 340_000)
 
 
 def test_a_running_child_has_run_until_now() -> None:

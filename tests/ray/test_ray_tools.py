@@ -64,7 +64,7 @@ def test_the_tools_are_awaited_in_a_coroutine(rt: oc.Runtime) -> None:
     seen = rt.result(rt.spawn("use your tools", "async_toolbox")).raise_for_status().value
     assert seen["text"] == "hello"
     assert [(row["runId"], row["status"]) for row in seen["recent"]] == [(seen["run"], "done")]
-    assert "(tools: agents_list, sessions_spawn, sessions_yield, subagents)" in seen["unknown"]
+    assert "(tools: agents_list, session_status, sessions, sessions_history, " in seen["unknown"]
 
 
 def test_a_label_in_use_is_refused_to_the_operator_too(rt: oc.Runtime, gate: Gate) -> None:

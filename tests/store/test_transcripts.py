@@ -427,3 +427,38 @@ def test_full_sync_writes_the_same(tmp_path: Path) -> None:
     assert texts(kept) == ["text 0", "text 1"]
     kept.close()
     kept.close()
+
+
+# ---------------------------------------------------------------------- pages with their total
+
+
+def test_a_page_says_how_many_rows_there_are(kept: Transcripts) -> None:
+    assert kept.page("worker", "s1", limit=5).total == 0
+    for count in (3, 7):
+        kept.append("worker", [row(n) for n in range(count)])
+        found = kept.page("worker", "s1", limit=2, offset=1)
+        assert (found.total, found.offset, [each.seq for each in found.rows]) == (count, 1, [count - 3, count - 2])
+
+
+def test_a_transcript_that_was_archived_and_begun_anew_is_counted_anew(kept: Transcripts, tmp_path: Path) -> None:
+    kept.append("worker", [row(n) for n in range(5)])
+    assert kept.page("worker", "s1", limit=1).total == 5
+    kept.archive("worker", "s1", at=AT)
+    assert kept.page("worker", "s1", limit=1).total == 0
+    other = Transcripts(tmp_path)
+    other.append("worker", [row(0, activation=2)])
+    other.close()
+    assert kept.page("worker", "s1", limit=1).total == 1
+
+
+def test_a_page_is_found_by_a_message_in_it(kept: Transcripts) -> None:
+    kept.append("worker", [*(row(n) for n in range(9)), row(9, key="announce:v1:k:r")])
+    for name, seqs, offset in (
+        ("1:4", [2, 3, 4, 5], 4),
+        ("1:0", [0, 1, 2, 3], 6),
+        ("announce:v1:k:r", [8, 9], 0),
+    ):
+        found = kept.page("worker", "s1", limit=4, anchor=name)
+        assert found.offset == offset
+        assert [each.seq for each in found.rows][-len(seqs) :] == seqs
+    assert not kept.page("worker", "s1", limit=4, anchor="9:9").found

@@ -12,6 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from openclaw_ray.agents.tools.agents_list import AGENTS_LIST
+from openclaw_ray.agents.tools.session_status import SESSION_STATUS
+from openclaw_ray.agents.tools.sessions import SESSIONS
+from openclaw_ray.agents.tools.sessions_history import SESSIONS_HISTORY
+from openclaw_ray.agents.tools.sessions_list import SESSIONS_LIST
 from openclaw_ray.agents.tools.sessions_send import SESSIONS_SEND
 from openclaw_ray.agents.tools.sessions_spawn import SESSIONS_SPAWN
 from openclaw_ray.agents.tools.sessions_yield import SESSIONS_YIELD
@@ -21,9 +25,18 @@ from openclaw_ray.core.errors import UnknownTool
 
 __all__ = ["TOOLS", "ToolCalls", "ToolSet"]
 
-TOOLS: Mapping[str, Tool] = {
-    tool.name: tool for tool in (AGENTS_LIST, SESSIONS_SEND, SESSIONS_SPAWN, SESSIONS_YIELD, SUBAGENTS)
-}
+_ALL = (
+    AGENTS_LIST,
+    SESSION_STATUS,
+    SESSIONS,
+    SESSIONS_HISTORY,
+    SESSIONS_LIST,
+    SESSIONS_SEND,
+    SESSIONS_SPAWN,
+    SESSIONS_YIELD,
+    SUBAGENTS,
+)
+TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _ALL}
 """The tools that there are, sorted by name."""
 R = TypeVar("R")
 

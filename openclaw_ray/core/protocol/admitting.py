@@ -200,6 +200,7 @@ class Admitting(Messaging):
             born_turn=parent.turns if admit.activation else 0,
         )
         s.runs[run.id] = run
+        session.last_run = run.id
         lineage.born(s.runs, run.id, run)
         self._reserve(requester)
         self.names.took(requester, run)

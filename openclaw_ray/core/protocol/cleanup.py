@@ -14,35 +14,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from openclaw_ray.core.keys import main_key
 from openclaw_ray.core.lifecycle import SessionState
 from openclaw_ray.core.protocol.archiving import bury, find_session, leave
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import State
+from openclaw_ray.core.session_asks import CleanupWord
 
 __all__ = ["Cleanup", "CleanupWord", "runs_of"]
-
-
-class CleanupWord(StrEnum):
-    """The registry's word on a cleanup."""
-
-    DONE = "done"
-    """Done, now or before."""
-    UNKNOWN = "unknown"
-    """There is no such session."""
-    MAIN = "main"
-    """It is an agent's main session, which is never deleted."""
-    ROOT = "root"
-    """It is a client's root, which ends with its client."""
-    CHANGED = "changed"
-    """It is not the one that was seen any more."""
-    BUSY = "busy"
-    """Something of it, or below it, has not ended."""
-    ARCHIVED = "archived"
-    """It was deleted: there is nothing to reset."""
 
 
 def runs_of(s: State, key: str) -> list[Run]:

@@ -22,13 +22,16 @@ from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.limiting import Limiting
 from openclaw_ray.core.protocol.maps import Maps
 from openclaw_ray.core.protocol.messages import Completed, Effect, Report
+from openclaw_ray.core.protocol.patching import Patching
 from openclaw_ray.core.protocol.records import Actor, Run
 from openclaw_ray.core.protocol.reloading import reload
 from openclaw_ray.core.protocol.restart import successor
 from openclaw_ray.core.protocol.resuming import Resuming
+from openclaw_ray.core.protocol.session_views import SessionViews
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.turns import Turns
 from openclaw_ray.core.protocol.upkeep import Done, Upkeep
+from openclaw_ray.core.session_asks import Asker, SessionAnswer
 
 __all__ = ["Entries"]
 
@@ -49,6 +52,8 @@ class Entries:
     resuming: Resuming
     maps: Maps
     upkeep: Upkeep
+    views: SessionViews
+    patching: Patching
     _idle_look: float
 
     def died(self, actor: str, detail: str | Death) -> tuple[Effect, ...]:
@@ -128,17 +133,36 @@ class Entries:
         _, code, paths = pickle.loads(data)
         return code, paths
 
-    def delete(self, key: str, session_id: str, revision: int) -> tuple[CleanupWord, tuple[Effect, ...]]:
+    def delete(
+        self, key: str, session_id: str, revision: int, asker: Asker | None = None
+    ) -> tuple[CleanupWord, tuple[Effect, ...]]:
         """Delete a session that was seen as ``(session_id, revision)``, see `Cleanup`."""
+        if not self._may_clear(asker, "delete", key):
+            return CleanupWord.FORBIDDEN, ()
         words: list[CleanupWord] = []
         effects = self._entry(lambda: words.append(self.cleanup.delete(key, session_id, revision)))
         return words[0], effects
 
-    def reset(self, key: str, session_id: str, revision: int, new_id: str) -> tuple[CleanupWord, tuple[Effect, ...]]:
+    def reset(
+        self, key: str, session_id: str, revision: int, new_id: str, asker: Asker | None = None
+    ) -> tuple[CleanupWord, tuple[Effect, ...]]:
         """Begin a session that was seen as ``(session_id, revision)`` anew under ``new_id``, see `Cleanup`."""
+        if not self._may_clear(asker, "reset", key):
+            return CleanupWord.FORBIDDEN, ()
         words: list[CleanupWord] = []
         effects = self._entry(lambda: words.append(self.cleanup.reset(key, session_id, revision, new_id)))
         return words[0], effects
+
+    def _may_clear(self, asker: Asker | None, what: str, key: str) -> bool:
+        return asker is None or self.views.answer(asker, "may", {"key": key, "what": what}).ok
+
+    def patch(
+        self, asker: Asker | None, key: str, label: str, session_id: str | None = None, revision: int | None = None
+    ) -> tuple[SessionAnswer, tuple[Effect, ...]]:
+        """Change a session's label, see `Patching`."""
+        answers: list[SessionAnswer] = []
+        effects = self._entry(lambda: answers.append(self.patching.patch(asker, key, label, session_id, revision)))
+        return answers[0], effects
 
     def redeliver(self, run_id: str) -> tuple[bool, tuple[Effect, ...]]:
         """Begin a suspended delivery anew; False if there is none of this run, see `Delivery`."""

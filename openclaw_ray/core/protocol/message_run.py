@@ -89,6 +89,7 @@ def message_run(
         talk=talk,
     )
     s.runs[run.id] = run
+    session.last_run = run.id
     lineage.born(s.runs, run.id, run)
     requester = s.sessions.get(run.requester)
     if requester is not None:

@@ -240,6 +240,8 @@ class Session(Record):
     """What the host wrote on it when it was spawned (`audiences`)."""
     aborted: bool = False
     """Its last run was stopped, or the runtime went down in it (SPEC.md G1, H5)."""
+    last_run: str = ""
+    """Id of its newest run."""
     # memory alone
     run: str = _live("")
     """The run that owns the session now (one at a time)."""

@@ -58,9 +58,11 @@ from openclaw_ray.core.protocol.messages import (
     UsageAdded,
     Verdict,
 )
+from openclaw_ray.core.protocol.patching import Patching
 from openclaw_ray.core.protocol.records import Client
 from openclaw_ray.core.protocol.recovery import restore
 from openclaw_ray.core.protocol.resuming import Resuming
+from openclaw_ray.core.protocol.session_views import SessionViews
 from openclaw_ray.core.protocol.state import State
 from openclaw_ray.core.protocol.steering import STEER, Steering
 from openclaw_ray.core.protocol.stopping import Stopping
@@ -100,6 +102,8 @@ class Registry(Entries):
         self.archiving = Archiving(self.s, self.cleanup.silence)
         self.resuming = Resuming(self.s, self.ending)
         self.maps = Maps(self.s, self.birth)
+        self.views = SessionViews(self.s)
+        self.patching = Patching(self.s, self.views.sight)
         self.upkeep = Upkeep(self.s, self.ending)
         self._idle_look = 0.0
         journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])

@@ -66,7 +66,7 @@ def revive(s: State, session: Session, dead: Run) -> None:
             _counts_again(s, ended)  # something lives below it once more
     lineage.born(s.runs, run.id, run)
     _counts_again(s, run)
-    session.run = run.id
+    session.run = session.last_run = run.id
     session.revivals += 1
     session.state, session.ended = "passive", None
     s.touch(session)

@@ -13,7 +13,7 @@ import os
 import pickle
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from openclaw_ray.actors.registry_views import Views
@@ -44,6 +44,8 @@ from openclaw_ray.core.protocol.reports import report_of
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.core.protocol.upkeep import Done
 from openclaw_ray.core.results import StopReport
+from openclaw_ray.core.session_asks import Asker, SessionAnswer
+from openclaw_ray.core.transcript_pages import TranscriptPage, cut_page
 from openclaw_ray.testing.local.session import LocalHandle, LocalSession
 
 if TYPE_CHECKING:
@@ -213,15 +215,17 @@ class LocalRegistry:
         with self.lock:
             return dict(self.core.s.agents)
 
-    def view(self, what: str, filters: dict[str, Any], limit: int, offset: int) -> list[Any]:
+    def view(
+        self, what: str, filters: dict[str, Any], limit: int, offset: int, asker: Asker | None = None
+    ) -> list[Any]:
         """Rows of runs or sessions."""
         with self.lock:
-            return self._views.rows(self.core, what, filters, limit, offset)
+            return self._views.rows(self.core, what, filters, limit, offset, asker)
 
-    def session(self, key: str) -> dict[str, Any] | None:
+    def session(self, key: str, asker: Asker | None = None) -> dict[str, Any] | None:
         """One session's row."""
         with self.lock:
-            return self._views.session(self.core, key)
+            return self._views.session(self.core, key, asker)
 
     def ended(self, run_id: str) -> Completed | None:
         """The end of a run; `None` while it goes on.
@@ -245,13 +249,24 @@ class LocalRegistry:
         with self.lock:
             return report_of(self.core.s, self.core.ending, run_id)
 
-    def delete(self, key: str, session_id: str, revision: int) -> str:
+    def delete(self, key: str, session_id: str, revision: int, asker: Asker | None = None) -> str:
         """Delete a session that was seen so; gives a word of `CleanupWord`."""
-        return self._change(lambda core: core.delete(key, session_id, revision)).value
+        return self._change(lambda core: core.delete(key, session_id, revision, asker)).value
 
-    def reset(self, key: str, session_id: str, revision: int, new_id: str) -> str:
+    def reset(self, key: str, session_id: str, revision: int, new_id: str, asker: Asker | None = None) -> str:
         """Begin a session that was seen so anew under ``new_id``; gives a word of `CleanupWord`."""
-        return self._change(lambda core: core.reset(key, session_id, revision, new_id)).value
+        return self._change(lambda core: core.reset(key, session_id, revision, new_id, asker)).value
+
+    def patch(
+        self, asker: Asker | None, key: str, label: str, session_id: str | None = None, revision: int | None = None
+    ) -> SessionAnswer:
+        """Change a session's label."""
+        return self._change(lambda core: core.patch(asker, key, label, session_id, revision))
+
+    def asked(self, asker: Asker | None, what: str, given: Mapping[str, Any]) -> SessionAnswer:
+        """What a turn, or the operator, is told of sessions."""
+        with self.lock:
+            return self.core.views.answer(asker, what, given)
 
     def claim_map(self, map_id: str, claim: str, client: str, receiver: str) -> ClaimAnswer:
         """A client wants the map of this name for itself."""
@@ -279,6 +294,11 @@ class LocalRegistry:
         with self.lock:
             rows = self._rows.get(session_id, [])
             return rows[max(0, len(rows) - offset - limit) : max(0, len(rows) - offset)]
+
+    def transcript(self, session_id: str, limit: int, offset: int, anchor: str = "") -> TranscriptPage:
+        """A page of a transcript with the number of all rows."""
+        with self.lock:
+            return cut_page(self._rows.get(session_id, []), limit, offset, anchor)
 
     def info(self) -> dict[str, Any]:
         """The counts."""

@@ -15,8 +15,8 @@ from openclaw_ray.agents.bundle import import_check, make_bundle
 from openclaw_ray.core.clock import Clock
 from openclaw_ray.core.errors import PickleRefused, RuntimeClosed
 from openclaw_ray.core.events import Event
-from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.results import StopReport, StopRow
+from openclaw_ray.core.transcript_pages import TranscriptPage
 from openclaw_ray.runtime.looking import RuntimeView
 from openclaw_ray.runtime.opening import default_agent
 from openclaw_ray.runtime.others import OthersEnds
@@ -192,12 +192,12 @@ class LocalRuntime(Runtime):
 
     def history(self, key: str, limit: int = 100, offset: int = 0) -> list[dict[str, Any]]:
         """A page of a session's transcript; see `Runtime.history`."""
-        key = normalise_key(key)
-        session = self._query("session", key)
-        if session is None:
-            raise KeyError(key)
-        rows = self._local.rows(session["sessionId"], limit, offset)
-        return [{"role": r.role, "text": r.text, "at": r.at, **(r.meta or {})} for r in rows]
+        return super().history(key, limit, offset)
+
+    def _transcript(
+        self, session: Mapping[str, Any], limit: int, offset: int = 0, anchor: str = ""
+    ) -> TranscriptPage:
+        return self._local.transcript(session["sessionId"], limit, offset, anchor)
 
     def _events_from(self, seq: int) -> Iterator[Event]:
         while not self._closed:

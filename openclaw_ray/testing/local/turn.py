@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from openclaw_ray.actors.session_turn import STARTED_AFTER, SessionTurn
+from openclaw_ray.actors.session_turn import STARTED_AFTER, SessionTurn, with_own_rows
 from openclaw_ray.agents.pickling import dumps
 from openclaw_ray.agents.run_turn import Ended
 from openclaw_ray.core.protocol.messages import CleanCheck, Row, Spec, Started
+from openclaw_ray.core.transcript_pages import TranscriptPage
 from openclaw_ray.testing.local.courier import LocalRequester
 
 if TYPE_CHECKING:
@@ -60,12 +62,20 @@ class LocalTurn(SessionTurn):
         future.set_result(rows[max(0, len(rows) - offset - limit) : max(0, len(rows) - offset)])
         return future
 
-    def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
-        """What the registry knows of this session: ``children``, ``agents`` that it may name, or ``kin``."""
-        filters = {"requester": self.spec.session_key, "target": target}
-        future: Future[list[Any]] = Future()
+    def transcript(
+        self, session: Mapping[str, Any], limit: int, offset: int = 0, anchor: str = ""
+    ) -> Future[TranscriptPage]:
+        """See `TurnPort.transcript`."""
+        own = self._own_rows(session["sessionId"], anchor)
+        page = (limit + offset, 0, "") if own else (limit, offset, anchor)
+        asked: Future[TranscriptPage] = self._query("transcript", session["sessionId"], *page)
+        return with_own_rows(asked, own, limit, offset) if own else asked
+
+    def _query(self, method: str, *args: Any) -> Future[Any]:
+        """What the registry answers, at once."""
+        future: Future[Any] = Future()
         try:
-            future.set_result(self.local.registry.view(what, filters, limit, 0))
+            future.set_result(getattr(self.local.registry, method)(*args))
         except Exception as error:  # noqa: BLE001 - it is for whoever waits for the answer
             future.set_exception(error)
         return future
