@@ -54,7 +54,9 @@ NOT_YET: Final = (
     "agents.entries.*.subagents.model",
     "agents.entries.*.subagents.thinking",
     "agents.entries.*.thinkingDefault",
-    "agents.entries.*.tools",
+    "agents.entries.*.tools.byProvider",
+    "agents.entries.*.tools.sandbox",
+    "agents.entries.*.tools.toolsBySender",
     "agents.entries.*.workspace",
     "agents.ownership",
     "auth",
@@ -64,7 +66,12 @@ NOT_YET: Final = (
     "ray.pingPongWithSubagents",
     "ray.pool.parkSeconds",
     "session",
-    "tools",
+    "tools.agentToAgent",
+    "tools.byProvider",
+    "tools.sandbox",
+    "tools.sessions",
+    "tools.sessions_spawn",
+    "tools.toolsBySender",
 )
 """Keys that are accepted and do not act yet, with all below them. A key that takes effect leaves this list."""
 

@@ -58,7 +58,7 @@ from openclaw_ray.core.errors_runtime import (
     StateTooLarge,
     TaskTooLarge,
 )
-from openclaw_ray.core.errors_tools import ToolInputError, UnknownCall, UnknownTool
+from openclaw_ray.core.errors_tools import NoToolsLeft, ToolDenied, ToolInputError, UnknownCall, UnknownTool
 
 __all__ = [
     "AgentImportError",
@@ -76,6 +76,7 @@ __all__ = [
     "JournalError",
     "MapInUse",
     "NotControlled",
+    "NoToolsLeft",
     "NotInTurn",
     "NothingPending",
     "OpenClawRayError",
@@ -100,6 +101,7 @@ __all__ = [
     "StateTooLarge",
     "Stopped",
     "TaskTooLarge",
+    "ToolDenied",
     "ToolInputError",
     "TurnYielded",
     "UnknownAgent",

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from openclaw_ray.core.policy.rules import ToolRules, ToolSettings
+
 __all__ = [
     "RESULT_TEXT_MAX_BYTES",
     "STATE_MAX_BYTES",
@@ -106,6 +108,7 @@ class RuntimeLimits:
         sessions_per_tree, tokens_per_tree, cost_per_tree: budgets of one tree; `None` is none.
         compat: generation of the defaults.
         config_rev: short hash of the effective configuration; equal configurations have equal ones.
+        tools: rules of the tools of all agents; `None` if there are none.
     """
 
     max_spawn_depth: int = 5
@@ -138,6 +141,7 @@ class RuntimeLimits:
     cost_per_tree: float | None = None
     compat: Compat = Compat.V2026_9
     config_rev: str = ""
+    tools: ToolRules | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,7 @@ class AgentLimits:
         resources: what one session asks of Ray: ``num_cpus``, ``num_gpus``, ``memory`` (bytes) and custom
             names; empty for the default of 0 CPUs.
         scheduling: Ray's scheduling strategy, or `None`.
+        tools: rules of its own tools; `None` if there are none.
     """
 
     agent_id: str
@@ -169,3 +174,4 @@ class AgentLimits:
     agent_dir: str | None = None
     resources: Mapping[str, float] = field(default_factory=dict)
     scheduling: str | None = None
+    tools: ToolSettings | None = None
