@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         NotControlled,
         NothingPending,
         NotInTurn,
+        NoToolsLeft,
         OpenClawRayError,
         PickleRefused,
         PoolTooSmall,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         StateTooLarge,
         Stopped,
         TaskTooLarge,
+        ToolDenied,
         ToolInputError,
         TurnYielded,
         UnknownAgent,
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     )
     from openclaw_ray.core.events import Event
     from openclaw_ray.core.lifecycle import DeliveryState, ResultStatus, RunState
+    from openclaw_ray.core.policy import ToolView
     from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, Result, StopReport, Usage
     from openclaw_ray.core.sent import SendStatus, Sent
     from openclaw_ray.core.tool_results import ToolResult
@@ -97,6 +100,7 @@ _WHERE = {
     "JoinTimeout": "core.errors",
     "JournalError": "core.errors",
     "MapInUse": "core.errors",
+    "NoToolsLeft": "core.errors",
     "NotControlled": "core.errors",
     "NotInTurn": "core.errors",
     "NothingPending": "core.errors",
@@ -133,8 +137,10 @@ _WHERE = {
     "Stopped": "core.errors",
     "SyncTurn": "agents",
     "TaskTooLarge": "core.errors",
+    "ToolDenied": "core.errors",
     "ToolInputError": "core.errors",
     "ToolResult": "core.tool_results",
+    "ToolView": "core.policy",
     "Turn": "agents",
     "TurnYielded": "core.errors",
     "UnknownAgent": "core.errors",
@@ -166,6 +172,7 @@ __all__ = [
     "JoinTimeout",
     "JournalError",
     "MapInUse",
+    "NoToolsLeft",
     "NotControlled",
     "NotInTurn",
     "NothingPending",
@@ -202,8 +209,10 @@ __all__ = [
     "Stopped",
     "SyncTurn",
     "TaskTooLarge",
+    "ToolDenied",
     "ToolInputError",
     "ToolResult",
+    "ToolView",
     "Turn",
     "TurnYielded",
     "UnknownAgent",

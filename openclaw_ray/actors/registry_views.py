@@ -9,7 +9,7 @@ import pickle
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from openclaw_ray.actors.caller_views import allowed_agents, children_of, kin_of
+from openclaw_ray.actors.caller_views import allowed_agents, children_of, kin_of, tools_of
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import display_word, result_status
 from openclaw_ray.core.protocol.records import Run, Session, thaw
@@ -30,10 +30,12 @@ class Views:
         self.node = node
 
     def rows(self, core: Registry, what: str, filters: Mapping[str, Any], limit: int, offset: int) -> list[Any]:
-        """A page of ``runs`` (or one ``run``), ``sessions`` or ``events``; or ``children``, ``agents``, ``kin`` of a
-        ``requester``."""
+        """A page of ``runs`` (or one ``run``), ``sessions`` or ``events``; or ``children``, ``agents``, ``kin``,
+        ``tools`` of a ``requester``."""
         if what == "agents":
             return [allowed_agents(core, str(filters["requester"]))]
+        if what == "tools":
+            return [tools_of(core, self.journal, str(filters["requester"]))]
         if what == "children":
             return children_of(core, self.journal, str(filters["requester"]), self.waiting(core), limit)
         if what == "run":
@@ -160,6 +162,7 @@ def _runtime(run: Run) -> int | None:
 
 def session_row(session: Session) -> dict[str, Any]:
     """One session, as lists show it."""
+    inherited = session.facts.inherited if session.facts is not None else None
     return camel_dict(
         {
             "key": session.key,
@@ -179,6 +182,7 @@ def session_row(session: Session) -> dict[str, Any]:
             "archive_at": None if session.archive_at is None else round(session.archive_at * 1000),
             "wedged_at": None if session.wedged_at is None else round(session.wedged_at * 1000),
             "wedged_reason": session.wedged_reason,
+            **(inherited.to_json() if inherited is not None else {}),
         }
     )
 

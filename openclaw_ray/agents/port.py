@@ -97,7 +97,8 @@ class TurnPort(Protocol):
 
     def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
         """What the registry knows of this session: ``children`` (`ChildFacts`, newest first), ``agents`` (one
-        `AllowedAgents`), or ``kin`` (what the session or run ``target`` is to it: one `KinFacts`, or none)."""
+        `AllowedAgents`), ``tools`` (one `ToolView`), or ``kin`` (what the session or run ``target`` is to it: one
+        `KinFacts`, or none)."""
 
     @property
     def cancelled(self) -> str | None:

@@ -13,6 +13,7 @@ from openclaw_ray.agents._waits import Deadline, SyncWait, nothing
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.tools.tool import Within
 from openclaw_ray.core.mapping import OnError
+from openclaw_ray.core.policy import ToolView
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.tool_results import ToolResult
 
@@ -127,6 +128,10 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
         except StopIteration as done:
             result: ToolResult = done.value
             return result
+
+    def tool_view(self) -> ToolView:
+        """What this session may call, and which rule decided; see `Turn.tool_view`."""
+        return self._view_here()
 
     def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
         """Rows of the session's transcript; see `Turn.history`."""

@@ -14,6 +14,7 @@ from openclaw_ray.agents._waits import AsyncWait, Deadline, nothing
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.tools.tool import Within
 from openclaw_ray.core.mapping import OnError
+from openclaw_ray.core.policy import ToolView
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.tool_results import ToolResult
 
@@ -178,6 +179,7 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
 
         Raises:
             UnknownTool: there is no such tool.
+            ToolDenied: the session may not have it; names the rule and the configuration path.
             ToolInputError: a parameter is unknown, missing or of another type.
             TurnYielded: by ``sessions_yield``: the turn ends here.
             Cancelled: the turn is to end.
@@ -191,6 +193,11 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
         except StopIteration as done:
             result: ToolResult = done.value
             return result
+
+    async def tool_view(self) -> ToolView:
+        """What this session may call, and which rule decided; the turn keeps what its first look has found."""
+        self.check()
+        return self._tool_view or self._saw(await self._result_of(self._port.look("tools")))
 
     async def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
         """Rows of the session's transcript, newest last: dicts of ``role``, ``text`` and ``at``.

@@ -57,11 +57,13 @@ def _settings(look: _Look) -> ToolSettings:
         profile_path="" if profile is None else f"{profile_at}.profile",
         lists=_lists_of(look, (), ""),
         by_provider=_providers(providers or {}, f"{providers_at}.byProvider"),
-        by_sender=tuple(
-            (_sender_key(key), _lists(said, f"{senders_at}.toolsBySender.{key}")) for key, said in (senders or {}).items()
-        ),
+        by_sender=_senders(senders or {}, f"{senders_at}.toolsBySender"),
         sandbox=_lists_of(look, ("sandbox", "tools"), ".sandbox.tools"),
     )
+
+
+def _senders(said: Mapping[str, Any], path: str) -> tuple[tuple[str, ToolLists], ...]:
+    return tuple((_sender_key(key), _lists(one, f"{path}.{key}")) for key, one in said.items())
 
 
 def _sender_key(key: str) -> str:
@@ -88,9 +90,7 @@ def _lists_of(look: _Look, below: tuple[str, ...], path: str) -> ToolLists:
 
 
 def _lists(said: Section, path: str) -> ToolLists:
-    found = [getattr(said, name) for name in _LISTS]
-    pairs = zip(found, _LISTS.values(), strict=True)
-    return ToolLists(*(None if entries is None else Names.of(plain(entries), f"{path}.{key}") for entries, key in pairs))
+    return _lists_of(lambda name: (getattr(said, name), path), (), "")
 
 
 _LISTS = {"allow": "allow", "also_allow": "alsoAllow", "deny": "deny"}

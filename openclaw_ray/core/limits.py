@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from openclaw_ray.core.compact import grown
 from openclaw_ray.core.policy.rules import ToolRules, ToolSettings
 
 __all__ = [
@@ -144,6 +145,7 @@ class RuntimeLimits:
     tools: ToolRules | None = None
 
 
+@grown
 @dataclass(frozen=True, slots=True)
 class AgentLimits:
     """What holds for one agent as requester, and what its sessions ask of Ray. Source: SPEC.md A1, C.

@@ -187,9 +187,9 @@ def sender_lists(rules: ToolRules | None, own: ToolSettings | None, sender: Send
         if settings is None:
             continue
         said = dict(settings.by_sender)
-        for key in sender.keys():
-            if key in said:
-                return said[key]
+        match = next((key for key in sender.matches() if key in said), None)
+        if match is not None:
+            return said[match]
     return None
 
 

@@ -109,7 +109,7 @@ class Sender:
     username: str | None = None
     name: str | None = None
 
-    def keys(self) -> tuple[str, ...]:
+    def matches(self) -> tuple[str, ...]:
         """The keys of ``toolsBySender`` that mean this sender, the most exact first."""
         at = f"{self.channel}:{self.id}" if self.channel and self.id else None
         user = self.username.strip().removeprefix("@") if self.username else None
