@@ -19,6 +19,7 @@ MODULES = (
     "keys",
     "ledger",
     "limits",
+    "policy",
     "spawn_params",
     "spawn_rules",
     "subagent_rows",
