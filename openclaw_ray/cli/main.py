@@ -19,6 +19,7 @@ from openclaw_ray.cli.run_command import run_command
 from openclaw_ray.cli.runs import runs
 from openclaw_ray.cli.sessions import sessions
 from openclaw_ray.cli.tasks import tasks
+from openclaw_ray.cli.tools import tools
 
 __all__ = ["cli", "main", "run"]
 
@@ -53,7 +54,7 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for _command in (demo, run_command, map_command, agents, runs, sessions, tasks, config, doctor):
+for _command in (demo, run_command, map_command, agents, runs, sessions, tasks, tools, config, doctor):
     cli.add_command(_command)
 
 

@@ -86,7 +86,7 @@ def test_an_entry_means_a_name_a_pattern_or_a_group(tool: str, entry: str, means
 
 
 def test_the_names_of_a_list_are_written_out_once() -> None:
-    assert names_in(["group:web", "my_tool", "browse*"]) == {"web_search", "web_fetch", "x_search", "my_tool", "browser"}
+    assert names_in(["group:web", "mine", "browse*"]) == {"web_search", "web_fetch", "x_search", "mine", "browser"}
 
 
 # ---------------------------------------------------------------------- tools of one's own
@@ -154,9 +154,9 @@ def test_a_denial_says_where_it_is_written_and_what_to_do() -> None:
 
 
 def test_nothing_left_is_an_error_only_if_an_allow_list_says_so() -> None:
+    view = view_of({"tools": {"allow": ["x"]}, "agents": {"entries": {"main": {"tools": {"allow": ["y"]}}}}})
     with pytest.raises(NoToolsLeft, match=r"tools\.allow, agents\.entries\.main\.tools\.allow \(tools: read, write\)"):
-        settings = {"tools": {"allow": ["x"]}, "agents": {"entries": {"main": {"tools": {"allow": ["y"]}}}}}
-        view_of(settings).listed(["read", "write"])
+        view.listed(["read", "write"])
     assert view_of({"tools": {"deny": ["*"]}}).listed(["read"]) == []
     assert view_of({"tools": {"profile": "minimal"}}).listed(["read"]) == []
     assert view_of({"tools": {"allow": ["x"]}}).listed([]) == []
@@ -295,4 +295,5 @@ def test_rules_of_a_provider_are_for_its_models_alone() -> None:
     assert left(settings, provider="q", model="m") == set(NAMES)
     assert left(settings, provider="p", model="other") == {"read"}
     assert left(settings, provider="P", model="M") == {"read"}
-    assert view_of(settings, provider="p", model="m").decide("exec").path == "agents.entries.main.tools.byProvider.P.profile"
+    denied = view_of(settings, provider="p", model="m").decide("exec")
+    assert denied.path == "agents.entries.main.tools.byProvider.P.profile"
