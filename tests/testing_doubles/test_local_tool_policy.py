@@ -118,6 +118,18 @@ def test_at_the_depth_cap_the_tool_is_denied_and_admission_answers_forbidden() -
     assert "1 of 1" in by_program or "maxSpawnDepth" in by_program
 
 
+@pytest.mark.parametrize(("compat", "role"), [("2026.9", "leaf"), ("2026.7", "orchestrator")])
+def test_a_lower_cap_makes_leaves_unless_the_role_is_that_of_the_spawn(compat: str, role: str) -> None:
+    """SPEC.md A6, 12: the cap of a runtime changes with its next start only."""
+    config = {**settings({}, depth=3), "ray": {"compat": compat}}
+    with LocalRuntime(agents=[lists_them], config=config) as rt:
+        receipt = rt.spawn("go", "lists_them")
+        assert "sessions_spawn" in rt.result(receipt, timeout=30).raise_for_status().value
+        rt._local.core.s.depth_cap = 1
+        view = rt.tools(receipt.session_key)
+        assert (view.role, view.allowed("sessions_spawn")) == (role, role == "orchestrator")
+
+
 # ---------------------------------------------------------------------- what a spawn hands on
 
 
@@ -155,6 +167,20 @@ def test_what_a_spawn_narrows_binds_the_child_and_all_below_it() -> None:
     assert last["inheritedToolPolicyVersion"] == 1
     assert last["inheritedToolAllow"] == [["sessions_*", "subagents"], ["subagents", "sessions_yield"]]
     assert last["inheritedToolDeny"] == ["nothing_such", "subagents"]
+
+
+@oc.agent
+def maps(turn: oc.SyncTurn) -> list[Any]:
+    """Looks through children that a map has made."""
+    if turn.session.depth > 1:
+        return seen(turn)["listed"]
+    return [one.value for one in turn.map("maps", ["a", "b"])]
+
+
+def test_the_children_of_a_map_take_over_what_binds_their_requester() -> None:
+    with LocalRuntime(agents=[maps]) as rt:
+        receipt = rt.spawn("go", "maps", tools={"allow": ["subagents"]})
+        assert rt.result(receipt, timeout=30).raise_for_status().value == [{"subagents"}] * 2
 
 
 @oc.agent

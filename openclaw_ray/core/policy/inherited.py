@@ -2,7 +2,7 @@
 
 1. At the spawn the child is given all that its requester has taken over itself, then what holds for the requester's
    sender, then what the spawn asks for. Nothing is ever taken away again, so a child has no more than its requester
-   was allowed to hand on.
+   was allowed to hand on. Each session carries the whole of it: nobody has to walk up a lineage.
 2. A turn without a sender goes by all of it, whatever the configuration says of senders by then.
 3. A turn that answers a sender goes by the configuration's word on that sender, not by the stored one. What a spawn
    has asked for holds all the same: nobody who writes to a child can widen it.
