@@ -53,7 +53,8 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             run_timeout_seconds: from the first start to the deadline; 0 is none, the default is configured.
             expects_completion_message: False if nobody is to be told of its end; then it cannot be joined.
             task_name: a handle: a-z, then a-z, 0-9, _ and -, at most 64 characters.
-            params: the other parameters of ``sessions_spawn``, by their snake_case names.
+            params: the other parameters of ``sessions_spawn``, by their snake_case names. With ``tools={"allow": […],
+                "deny": […]}`` the child and all below it have no more tools than that.
 
         Raises:
             SpawnForbidden: a policy refused it; ``receipt`` names limit, value and configuration path.
