@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from openclaw_ray.core.compact import grown
 from openclaw_ray.core.policy.rules import ToolRules, ToolSettings
+from openclaw_ray.core.rate_limits import LimitRule
 
 __all__ = [
     "RESULT_TEXT_MAX_BYTES",
@@ -108,6 +109,7 @@ class RuntimeLimits:
         ping_pong_with_subagents: whether a sub-agent takes part in the ping-pong of a send.
         sessions_per_tree, tokens_per_tree, cost_per_tree: budgets of one tree; `None` is none.
         compat: generation of the defaults.
+        rates: rate limits that sessions share.
         config_rev: short hash of the effective configuration; equal configurations have equal ones.
         tools: rules of the tools of all agents; `None` if there are none.
     """
@@ -142,6 +144,7 @@ class RuntimeLimits:
     cost_per_tree: float | None = None
     compat: Compat = Compat.V2026_9
     config_rev: str = ""
+    rates: tuple[LimitRule, ...] = ()
     tools: ToolRules | None = None
 
 
