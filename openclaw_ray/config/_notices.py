@@ -18,6 +18,8 @@ class NoticeKind(StrEnum):
     """A key of older OpenClaw files, which has no effect."""
     VARIABLE = "variable"
     """A variable that is not set, in a section that is not used."""
+    UNMATCHED = "unmatched"
+    """A group of tools that there is not: the entry means nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.config._fields import plain
 from openclaw_ray.config._model import Section
 from openclaw_ray.config._model_tools import Tools
+from openclaw_ray.config._notices import Notice, NoticeKind
+from openclaw_ray.core.policy.names import GROUPS, PLUGINS
 from openclaw_ray.core.policy.rules import Names, ProviderRules, ToolLists, ToolRules, ToolSettings
 
 if TYPE_CHECKING:
     from openclaw_ray.config._config import Config
 
-__all__ = ["agent_tools", "tool_rules"]
+__all__ = ["agent_tools", "tool_rules", "unmatched_groups"]
 
 _Look = Callable[..., tuple[Any, str]]
 """Gives the value of a field, by the attribute names that lead to it, and the path of ``tools``."""
@@ -34,6 +37,27 @@ def agent_tools(config: Config, agent_id: str) -> ToolSettings | None:
 
     settings = _settings(look)
     return None if settings == ToolSettings() else settings
+
+
+def unmatched_groups(config: Config) -> Iterator[Notice]:
+    """Groups in lists of tools that there are not: a ``deny`` that means nothing is worth to be told."""
+    rules = tool_rules(config.root.tools) or ToolRules()
+    found = [*_names(rules.settings), *_names(ToolSettings(lists=rules.subagents))]
+    for agent_id in config.named_agents:
+        found += _names(agent_tools(config, agent_id) or ToolSettings())
+    for names in found:
+        for entry in names.entries:
+            if entry.startswith("group:") and entry not in GROUPS and entry != PLUGINS:
+                near = get_close_matches(entry, (*GROUPS, PLUGINS), 1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                yield Notice(names.path, NoticeKind.UNMATCHED, f"there is no {entry}{hint}")
+
+
+def _names(settings: ToolSettings) -> Iterator[Names]:
+    """Every list of one place."""
+    places = [settings.lists, settings.sandbox, *(rules.lists for rules in settings.by_provider)]
+    for lists in (*places, *(said for _, said in settings.by_sender)):
+        yield from (names for names in (lists.allow, lists.also_allow, lists.deny) if names is not None)
 
 
 def _in(tools: Tools) -> _Look:
