@@ -138,7 +138,7 @@ def test_a_group_of_tools_that_there_is_not_is_told() -> None:
         {
             "tools": {
                 "deny": ["group:fss", "group:fs", "group:plugins"],
-                "subagents": {"tools": {"allow": ["Group:My_Own_Ones"]}},
+                "subagents": {"tools": {"allow": ["Group:Xyzzy_Plugh_9"]}},
             },
             "agents": {"list": [{"id": "a", "tools": {"byProvider": {"p": {"deny": ["group:run_time"]}}}}]},
         },
@@ -146,6 +146,6 @@ def test_a_group_of_tools_that_there_is_not_is_told() -> None:
     )
     assert [(one.path, one.text) for one in loaded.notices if one.kind is NoticeKind.UNMATCHED] == [
         ("tools.deny", "there is no group:fss; did you mean group:fs?"),
-        ("tools.subagents.tools.allow", "there is no group:my_own_ones"),
+        ("tools.subagents.tools.allow", "there is no group:xyzzy_plugh_9"),
         ("agents.list[0].tools.byProvider.p.deny", "there is no group:run_time; did you mean group:runtime?"),
     ]
