@@ -48,8 +48,9 @@ def unmatched_groups(config: Config) -> Iterator[Notice]:
     for names in found:
         for entry in names.entries:
             if entry.startswith("group:") and entry not in GROUPS and entry != PLUGINS:
-                near = get_close_matches(entry, (*GROUPS, PLUGINS), 1)
-                hint = f"; did you mean {near[0]}?" if near else ""
+                known = [group.removeprefix("group:") for group in (*GROUPS, PLUGINS)]
+                near = get_close_matches(entry.removeprefix("group:"), known, 1)
+                hint = f"; did you mean group:{near[0]}?" if near else ""
                 yield Notice(names.path, NoticeKind.UNMATCHED, f"there is no {entry}{hint}")
 
 
