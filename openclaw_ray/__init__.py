@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         NotControlled,
         NothingPending,
         NotInTurn,
+        NoToolsLeft,
         OpenClawRayError,
         PatchRefused,
         PickleRefused,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         StateTooLarge,
         Stopped,
         TaskTooLarge,
+        ToolDenied,
         ToolInputError,
         TurnYielded,
         UnknownAgent,
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     )
     from openclaw_ray.core.events import Event
     from openclaw_ray.core.lifecycle import DeliveryState, ResultStatus, RunState
+    from openclaw_ray.core.policy import ToolView
     from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, Result, StopReport, Usage
     from openclaw_ray.core.sent import SendStatus, Sent
     from openclaw_ray.core.tool_results import ToolResult
@@ -108,6 +111,7 @@ _WHERE = {
     "LimitHeldAbove": "core.errors",
     "LimitTimeout": "core.errors",
     "MapInUse": "core.errors",
+    "NoToolsLeft": "core.errors",
     "NotControlled": "core.errors",
     "PatchRefused": "core.errors",
     "SessionForbidden": "core.errors",
@@ -146,8 +150,10 @@ _WHERE = {
     "Stopped": "core.errors",
     "SyncTurn": "agents",
     "TaskTooLarge": "core.errors",
+    "ToolDenied": "core.errors",
     "ToolInputError": "core.errors",
     "ToolResult": "core.tool_results",
+    "ToolView": "core.policy",
     "Turn": "agents",
     "TurnYielded": "core.errors",
     "UnknownAgent": "core.errors",
@@ -184,6 +190,7 @@ __all__ = [
     "LimitHeldAbove",
     "LimitTimeout",
     "MapInUse",
+    "NoToolsLeft",
     "NotControlled",
     "NotInTurn",
     "NothingPending",
@@ -222,8 +229,10 @@ __all__ = [
     "Stopped",
     "SyncTurn",
     "TaskTooLarge",
+    "ToolDenied",
     "ToolInputError",
     "ToolResult",
+    "ToolView",
     "Turn",
     "TurnYielded",
     "UnknownAgent",

@@ -1,15 +1,19 @@
-"""What the registry tells a session of itself: its children, and the agents that it may name (SPEC.md B4, B7)."""
+"""What the registry tells a session of itself: children, the agents that it may name, tools (SPEC.md B4, B7, E)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from openclaw_ray.agents.tools import TOOLS
 from openclaw_ray.core import allowed_agents as rule
+from openclaw_ray.core.keys import RoleName, main_key, normalise_agent_id
 from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.limits import Compat
+from openclaw_ray.core.policy import ToolView, effective_tools
 from openclaw_ray.core.protocol import control
 from openclaw_ray.core.protocol.archiving import find_session
-from openclaw_ray.core.protocol.records import Run, thaw
+from openclaw_ray.core.protocol.records import Run, Session, thaw
 from openclaw_ray.core.protocol.restart import is_replaced, replaces
 from openclaw_ray.core.protocol.reviving import takes_further_turns
 from openclaw_ray.core.protocol.yielding import in_batch
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
     from openclaw_ray.core.protocol.journal import Journal
     from openclaw_ray.core.protocol.registry import Registry
 
-__all__ = ["allowed_agents", "child_facts", "children_of", "kin_of"]
+__all__ = ["allowed_agents", "child_facts", "children_of", "kin_of", "tools_of"]
 
 _TEXT_MAX = 200  # characters of a task or progress text that go into a list
 
@@ -70,6 +74,48 @@ def kin_of(core: Registry, requester: str, target: str) -> list[KinFacts]:
     if requester and kinship is not control.Kinship.BELOW:
         facts = ChildFacts(run.id, run.session, run.agent, run.state.value, "", facts.created_at, facts.delivery)
     return [KinFacts(kinship.value, facts)]
+
+
+def tools_of(core: Registry, journal: Journal, of: str) -> ToolView:
+    """The tools of a session, as the rules now are.
+
+    Args:
+        of: its key; or the id of an agent, for its main session, which need not be there yet.
+
+    Raises:
+        KeyError: there is no such session or agent.
+    """
+    s = core.s
+    agent_id = normalise_agent_id(of)
+    key = main_key(agent_id) if agent_id in s.agents else of
+    session = s.sessions.get(key)
+    if session is None and (data := journal.get("sessions", key)) is not None:
+        session = thaw(Session, data)
+    if session is None:
+        session = next((_main_to_be(agent) for agent in s.agents if main_key(agent) == key), None)
+    if session is None:
+        raise KeyError(of)
+    entry, facts = s.agents.get(session.agent), session.facts
+    provider, _, model = (facts.model if facts is not None and facts.model else "").partition("/")
+    return effective_tools(
+        s.limits.tools,
+        entry.limits.tools if entry is not None else None,
+        agent_id=session.agent,
+        depth=session.depth,
+        max_spawn_depth=s.depth_cap,
+        universe=TOOLS,
+        session_key=session.key,
+        role=str(session.role) if s.limits.compat is Compat.V2026_7 else None,
+        sandboxed=facts is not None and facts.sandboxed,
+        provider=provider if model else None,
+        model=model or None,
+        inherited=facts.inherited if facts is not None else None,
+    )
+
+
+def _main_to_be(agent: str) -> Session:
+    """An agent's main session that nobody has written to yet."""
+    return Session(main_key(agent), "", agent, 0, "", main_key(agent), RoleName.MAIN, 0.0)
 
 
 def _un_ended(core: Registry, requester: str) -> Iterator[Run]:

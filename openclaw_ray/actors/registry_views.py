@@ -10,7 +10,7 @@ import pickle
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from openclaw_ray.actors.caller_views import allowed_agents, children_of, kin_of
+from openclaw_ray.actors.caller_views import allowed_agents, children_of, kin_of, tools_of
 from openclaw_ray.core.errors import SessionForbidden
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import display_word, result_status
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Views", "event_of", "forbidden", "run_row", "session_row"]
 
-_OWN = ("children", "agents", "audience", "kin")
+_OWN = ("children", "agents", "audience", "kin", "tools")
 _PAGE = 1_000
 _PAGES = 5
 """Pages of records that one list of a turn's looks through."""
@@ -49,7 +49,7 @@ class Views:
         asker: Asker | None = None,
     ) -> list[Any]:
         """A page of ``runs`` (or one ``run``), ``sessions`` or ``events``; or ``children``, ``agents``, ``kin``,
-        ``audience`` of a ``requester``. A turn is told of itself and of what it may see, and of nothing if it is not
+        ``audience``, ``tools`` of a ``requester``. A turn is told of itself and of what it may see, and of nothing if it is not
         the one that runs.
 
         Raises:
@@ -61,6 +61,8 @@ class Views:
             return [audience_of(core.s, str(filters["requester"]))]
         if what == "agents":
             return [allowed_agents(core, str(filters["requester"]))]
+        if what == "tools":
+            return [tools_of(core, self.journal, str(filters["requester"]))]
         if what == "children":
             return children_of(core, self.journal, str(filters["requester"]), self.waiting(core), limit)
         if what == "run":
@@ -229,6 +231,7 @@ def _runtime(run: Run) -> int | None:
 
 def session_row(session: Session) -> dict[str, Any]:
     """One session, as lists show it."""
+    inherited = session.facts.inherited if session.facts is not None else None
     return camel_dict(
         {
             "key": session.key,
@@ -250,6 +253,7 @@ def session_row(session: Session) -> dict[str, Any]:
             "wedged_at": None if session.wedged_at is None else round(session.wedged_at * 1000),
             "wedged_reason": session.wedged_reason,
             "aborted_last_run": session.aborted or None,
+            **(inherited.to_json() if inherited is not None else {}),
         }
     )
 

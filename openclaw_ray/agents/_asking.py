@@ -12,10 +12,11 @@ from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.errors import InboxFull, InvalidItem, SpawnError, SpawnForbidden, TaskTooLarge
 from openclaw_ray.core.limits import TASK_MAX_BYTES
 from openclaw_ray.core.results import INBOX, Receipt
+from openclaw_ray.core.session_facts import ChildAsk
 from openclaw_ray.core.spawn_params import SpawnCleanup, SpawnParams, parse_spawn, program_names
 from openclaw_ray.core.spawn_rules import SpawnScene, planned
 
-__all__ = ["MISSING", "accepted", "item_request", "run_timeout", "spawn_request"]
+__all__ = ["MISSING", "accepted", "child_ask", "item_request", "run_timeout", "spawn_request"]
 
 
 class _Missing:
@@ -72,7 +73,13 @@ def spawn_request(
         expects=bool(expects_completion_message),
         task_name=names.task_name,
         cleanup=cleanup,
+        ask=child_ask(names),
     )
+
+
+def child_ask(params: SpawnParams) -> ChildAsk | None:
+    """What these parameters ask for beyond task and target; `None` if nothing."""
+    return None if params.tools is None else ChildAsk(tools=params.tools)
 
 
 def _names(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,11 +14,13 @@ from openclaw_ray.agents.port import SpawnRequest, TurnPort
 from openclaw_ray.agents.session_view import SessionView, TurnEvent, session_view, turn_events
 from openclaw_ray.agents.state import load_state
 from openclaw_ray.agents.text import bounded, clean
-from openclaw_ray.agents.tools.tool import Caller
+from openclaw_ray.agents.tools.calling import TOOLS
+from openclaw_ray.agents.tools.tool import Caller, Tool
 from openclaw_ray.core.errors import Cancelled, CannotWait, NothingPending, TurnYielded
 from openclaw_ray.core.lifecycle import RunKind
 from openclaw_ray.core.mapping import MapWindow, OnError
 from openclaw_ray.core.message import MessageSource
+from openclaw_ray.core.policy import ToolView
 from openclaw_ray.core.protocol.batch import ACKNOWLEDGMENT_LIMIT, MESSAGE
 from openclaw_ray.core.protocol.messages import Row, Spec
 from openclaw_ray.core.results import Completion, Receipt, Usage
@@ -75,6 +77,7 @@ class TurnBase:
         self._keeps_transcript = spec.transcripts != "none"
         self._watch = Watch(port)
         self._reason: str | None = None
+        self._tool_view: ToolView | None = None
         self._on_cancel = on_cancel
         self._dismissed: set[str] = set()
         self._unheard: set[str] = set()
@@ -176,6 +179,9 @@ class TurnBase:
             accepted(sent)
             raise AssertionError("a receipt that is accepted is no refusal")
         return sent
+    def _catalog(self) -> Mapping[str, Tool]:
+        """The tools that there are for it, allowed or not."""
+        return TOOLS
 
     def _admitted(self, request: SpawnRequest, receipt: Receipt) -> Receipt:
         accepted(receipt)

@@ -121,8 +121,8 @@ class TurnPort(Protocol):
 
     def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
         """What the registry knows of this session: ``children`` (`ChildFacts`, newest first), ``agents`` (one
-        `AllowedAgents`), ``audience`` (one `Audience` or `Denial`), or ``kin`` (what the session or run ``target`` is
-        to it: one `KinFacts`, or none)."""
+        `AllowedAgents`), ``tools`` (one `ToolView`), ``audience`` (one `Audience` or `Denial`), or ``kin`` (what the
+        session or run ``target`` is to it: one `KinFacts`, or none)."""
 
     def asked(self, what: str, given: Mapping[str, Any]) -> Future[SessionAnswer]:
         """What the registry tells this turn of sessions, or why not: ``list``, ``session``, ``may``; see

@@ -17,6 +17,7 @@ from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.within import Within
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.message import MessageMode
+from openclaw_ray.core.policy import ToolView
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.tool_results import ToolResult
@@ -140,6 +141,10 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
             to, message, label=label, agent_id=agent_id, timeout_seconds=timeout_seconds, mode=mode
         )
         return self._sent(self._run(send_steps(self._port, request)))
+
+    def tool_view(self) -> ToolView:
+        """What this session may call, and which rule decided; see `Turn.tool_view`."""
+        return self._view_here()
 
     def limit(self, name: str, cost: float = 1, *, timeout: float | None = None) -> SyncLimit:
         """Wait for a rate limit that sessions share: ``with turn.limit("api"): …``; see `Turn.limit`."""

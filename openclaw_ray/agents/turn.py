@@ -18,6 +18,7 @@ from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.within import Within
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.message import MessageMode
+from openclaw_ray.core.policy import ToolView
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.tool_results import ToolResult
@@ -57,7 +58,8 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             run_timeout_seconds: from the first start to the deadline; 0 is none, the default is configured.
             expects_completion_message: False if nobody is to be told of its end; then it cannot be joined.
             task_name: a handle: a-z, then a-z, 0-9, _ and -, at most 64 characters.
-            params: the other parameters of ``sessions_spawn``, by their snake_case names.
+            params: the other parameters of ``sessions_spawn``, by their snake_case names. With ``tools={"allow": […],
+                "deny": […]}`` the child and all below it have no more tools than that.
 
         Raises:
             SpawnForbidden: a policy refused it; ``receipt`` names limit, value and configuration path.
@@ -183,6 +185,7 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
 
         Raises:
             UnknownTool: there is no such tool.
+            ToolDenied: the session may not have it; names the rule and the configuration path.
             ToolInputError: a parameter is unknown, missing or of another type.
             TurnYielded: by ``sessions_yield``: the turn ends here.
             Cancelled: the turn is to end.
@@ -226,6 +229,11 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             to, message, label=label, agent_id=agent_id, timeout_seconds=timeout_seconds, mode=mode
         )
         return self._sent(await self._run(send_steps(self._port, request)))
+
+    async def tool_view(self) -> ToolView:
+        """What this session may call, and which rule decided; the turn keeps what its first look has found."""
+        self.check()
+        return self._tool_view or self._saw(await self._result_of(self._port.look("tools")))
 
     def limit(self, name: str, cost: float = 1, *, timeout: float | None = None) -> AsyncLimit:
         """Wait for a rate limit that sessions share: ``async with turn.limit("api") as limit: …``.

@@ -156,6 +156,7 @@ def _tell_order(loaded: Config) -> None:
         NoticeKind.PENDING: "not yet in effect",
         NoticeKind.RETIRED: "retired in OpenClaw, without effect",
         NoticeKind.VARIABLE: "variables that are not set and not needed",
+        NoticeKind.UNMATCHED: "groups of tools that there are not",
     }
     for kind, heading in headings.items():
         found = [notice for notice in loaded.notices if notice.kind is kind]

@@ -20,6 +20,7 @@ from openclaw_ray.cli.runs import runs
 from openclaw_ray.cli.sessions import sessions
 from openclaw_ray.cli.status import status
 from openclaw_ray.cli.tasks import tasks
+from openclaw_ray.cli.tools import tools
 from openclaw_ray.cli.up import down, up
 
 __all__ = ["cli", "main", "run"]
@@ -55,7 +56,9 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for _command in (demo, run_command, map_command, up, down, status, agents, runs, sessions, tasks, config, doctor):
+_WORK = (demo, run_command, map_command, up, down, status)
+_LOOK = (agents, runs, sessions, tasks, tools, config, doctor)
+for _command in (*_WORK, *_LOOK):
     cli.add_command(_command)
 
 

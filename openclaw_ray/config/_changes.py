@@ -62,7 +62,9 @@ _LIVE: Final = {
 }
 """Settings of the whole runtime that can change while it runs, and what they are in `RuntimeLimits`."""
 _OF_REQUESTERS: Final = ("subagents.allowAgents", "subagents.requireAgentId")
-_OF_AGENTS: Final = (*_OF_REQUESTERS, "ray.")
+_OF_TOOLS: Final = ("tools.",)
+"""Rules of tools, `RuntimeLimits.tools`: a turn that runs keeps those of its first look at them."""
+_OF_AGENTS: Final = (*_OF_REQUESTERS, *_OF_TOOLS, "ray.")
 """Settings of an agent that can; all of them are in `AgentLimits`."""
 _RATES: Final = "ray.limits."
 """Rate limits, by name: `RuntimeLimits.rates`."""
@@ -87,7 +89,7 @@ def changes(old: Config, new: Config) -> tuple[Change, ...]:
 
 def limits_after(running: RuntimeLimits, new: RuntimeLimits) -> RuntimeLimits:
     """The limits of a runtime that runs, with what can change in it taken from ``new``."""
-    live = {name: getattr(new, name) for name in (*_LIVE.values(), "config_rev", "rates")}
+    live = {name: getattr(new, name) for name in (*_LIVE.values(), "config_rev", "rates", "tools")}
     return replace(running, **live)
 
 
@@ -110,7 +112,7 @@ def _when(name: str) -> TakesEffect:
         live = rest.startswith(_OF_AGENTS)
     else:
         of_defaults = name.removeprefix("agents.defaults.").startswith(_OF_REQUESTERS)
-        live = name in _LIVE or name in _ASIDE or name.startswith(_RATES) or of_defaults
+        live = name in _LIVE or name in _ASIDE or name.startswith((*_OF_TOOLS, _RATES)) or of_defaults
     return TakesEffect.NOW if live else TakesEffect.RESTART
 
 

@@ -13,6 +13,7 @@ from openclaw_ray.config._effective import A2A, DEFAULT, Bindings, Setting, a2a,
 from openclaw_ray.config._fields import plain
 from openclaw_ray.config._model import AgentEntry, Root
 from openclaw_ray.config._notices import Notice
+from openclaw_ray.config._policy import agent_tools, tool_rules
 from openclaw_ray.core.keys import normalise_agent_id
 from openclaw_ray.core.limits import AgentLimits, Compat, RuntimeLimits
 from openclaw_ray.core.rate_limits import LimitRule
@@ -132,6 +133,7 @@ class Config:
                 **{part: float(amount) for part, amount in ask.items() if amount is not None},
             },
             scheduling=None if scheduling is None else str(scheduling),  # no type of this package may travel
+            tools=agent_tools(self, name),
         )
 
     def runtime_limits(self, *, cpus: int, compat: Compat | None = None) -> RuntimeLimits:
@@ -176,6 +178,7 @@ class Config:
             cost_per_tree=ray.budgets.cost_per_tree,
             compat=ray.compat,
             config_rev=self.rev,
+            tools=tool_rules(self.root.tools),
             sessions=self._session_rules(),
         )
 

@@ -32,6 +32,7 @@ from openclaw_ray.config._include import INCLUDE, Includes, Source, read_text
 from openclaw_ray.config._keys import Pruned, prune
 from openclaw_ray.config._model import Root
 from openclaw_ray.config._notices import Notice, NoticeKind, not_yet
+from openclaw_ray.config._policy import unmatched_groups
 from openclaw_ray.config._text import join, parse
 from openclaw_ray.config._types import show
 from openclaw_ray.core.errors import ConfigError, ConfigFault
@@ -124,7 +125,9 @@ def _checked_whole(raw: Any, source: str, main: Source | None, path: Path | None
     if faults or root is None:
         raise ConfigError(tuple(faults))
     notices = (*pruned.notices, *_pending(pruned.data, (), ""))
-    return Config(root, tuple(sorted(pruned.tolerated)), source, notices)
+    config = Config(root, tuple(sorted(pruned.tolerated)), source, notices)
+    unmatched = tuple(unmatched_groups(config))
+    return replace(config, notices=(*notices, *unmatched)) if unmatched else config
 
 
 def _unlocked(data: dict[str, Any]) -> bool:

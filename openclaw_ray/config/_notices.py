@@ -18,6 +18,8 @@ class NoticeKind(StrEnum):
     """A key of older OpenClaw files, which has no effect."""
     VARIABLE = "variable"
     """A variable that is not set, in a section that is not used."""
+    UNMATCHED = "unmatched"
+    """A group of tools that there is not: the entry means nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,9 @@ NOT_YET: Final = (
     "agents.entries.*.subagents.model",
     "agents.entries.*.subagents.thinking",
     "agents.entries.*.thinkingDefault",
-    "agents.entries.*.tools",
+    "agents.entries.*.tools.byProvider",
+    "agents.entries.*.tools.sandbox",
+    "agents.entries.*.tools.toolsBySender",
     "agents.entries.*.workspace",
     "agents.ownership",
     "auth",
@@ -70,14 +74,9 @@ NOT_YET: Final = (
     "session.resetTriggers",
     "session.scope",
     "session.threadBindings",
-    "tools.allow",
-    "tools.alsoAllow",
     "tools.byProvider",
-    "tools.deny",
-    "tools.profile",
     "tools.sandbox",
     "tools.sessions_spawn",
-    "tools.subagents",
     "tools.toolsBySender",
 )
 """Keys that are accepted and do not act yet, with all below them. A key that takes effect leaves this list."""

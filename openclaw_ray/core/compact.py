@@ -6,7 +6,7 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any, TypeVar
 
-__all__ = ["compact"]
+__all__ = ["compact", "grown"]
 
 C = TypeVar("C", bound=type)
 
@@ -26,4 +26,18 @@ def compact(cls: C) -> C:
             return cls, get(self)
 
     cls.__reduce__ = reduce  # type: ignore[method-assign,assignment]
+    return cls
+
+
+def grown(cls: C) -> C:
+    """Have pickles of a frozen dataclass that were made before its newest fields, the last ones, get their defaults."""
+
+    def restore(self: Any, values: list[Any]) -> None:
+        there = fields(cls)
+        for one, value in zip(there, values, strict=False):
+            object.__setattr__(self, one.name, value)
+        for one in there[len(values) :]:
+            object.__setattr__(self, one.name, one.default)
+
+    cls.__setstate__ = restore  # type: ignore[attr-defined]
     return cls

@@ -63,7 +63,7 @@ from openclaw_ray.core.errors_runtime import (
     StateTooLarge,
     TaskTooLarge,
 )
-from openclaw_ray.core.errors_tools import ToolInputError, UnknownCall, UnknownTool
+from openclaw_ray.core.errors_tools import NoToolsLeft, ToolDenied, ToolInputError, UnknownCall, UnknownTool
 
 __all__ = [
     "AgentImportError",
@@ -84,6 +84,7 @@ __all__ = [
     "LimitHeldAbove",
     "LimitTimeout",
     "MapInUse",
+    "NoToolsLeft",
     "NotControlled",
     "NotInTurn",
     "NothingPending",
@@ -111,6 +112,7 @@ __all__ = [
     "StateTooLarge",
     "Stopped",
     "TaskTooLarge",
+    "ToolDenied",
     "ToolInputError",
     "TurnYielded",
     "UnknownAgent",

@@ -6,7 +6,64 @@ from dataclasses import dataclass
 
 from openclaw_ray.core.errors_base import OpenClawRayError, name_list
 
-__all__ = ["ToolInputError", "UnknownCall", "UnknownTool"]
+__all__ = ["NoToolsLeft", "ToolDenied", "ToolInputError", "UnknownCall", "UnknownTool"]
+
+
+@dataclass(eq=False, repr=False)
+class NoToolsLeft(OpenClawRayError):
+    """A session asks for its tools, allow lists are set, and they leave none (SPEC.md E3).
+
+    Attributes:
+        session_key: whose tools.
+        paths: where allow lists are set.
+        tools: the tools that there are.
+    """
+
+    session_key: str
+    paths: tuple[str, ...]
+    tools: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"no tool is left to {self.session_key or 'the session'}: {', '.join(self.paths)} "
+            f"(tools: {name_list(self.tools, 32)}); name one of these there, or take the list away"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class ToolDenied(OpenClawRayError):
+    """A call of a tool that the session may not have, refused at dispatch (SPEC.md E3).
+
+    Attributes:
+        tool: its name.
+        rule: the step that decided (`openclaw_ray.core.policy.Rule`).
+        path: the configuration key that decided; empty for what is built in.
+        entry: the entry of that list which means the tool; empty if it is on no list that it would have to be on.
+        session_key: whose call.
+    """
+
+    tool: str
+    rule: str
+    path: str = ""
+    entry: str = ""
+    session_key: str = ""
+
+    def __str__(self) -> str:
+        who = self.session_key or "the session"
+        if self.entry:
+            where = f"{self.path} names {self.entry}" if self.path else f"built in: {self.entry}"
+        else:
+            where = f"{self.path or 'the built-in list'} does not name it"
+        return f"tool {self.tool!r} is denied to {who} by the {self.rule} rule ({where}); {self._way_out()}"
+
+    def _way_out(self) -> str:
+        if not self.path:
+            return "leave it to the session that spawned this one" if self.rule == "sub-agent" else "do without it"
+        if self.path.endswith("maxSpawnDepth"):
+            return "a session at that depth is a leaf; raise it there"
+        if self.rule == "inherited":
+            return "the requester has to spawn another session for it"
+        return "take it out there" if self.entry else "name it there"
 
 
 @dataclass(eq=False, repr=False)

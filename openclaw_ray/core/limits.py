@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from openclaw_ray.core.compact import grown
+from openclaw_ray.core.policy.rules import ToolRules, ToolSettings
 from openclaw_ray.core.rate_limits import LimitRule
 from openclaw_ray.core.visibility import SessionRules
 
@@ -111,6 +113,7 @@ class RuntimeLimits:
         rates: rate limits that sessions share.
         config_rev: short hash of the effective configuration; equal configurations have equal ones.
         sessions: which sessions may see and use each other, and how long two of them talk.
+        tools: rules of the tools of all agents; `None` if there are none.
     """
 
     max_spawn_depth: int = 5
@@ -145,8 +148,10 @@ class RuntimeLimits:
     config_rev: str = ""
     rates: tuple[LimitRule, ...] = ()
     sessions: SessionRules = field(default_factory=SessionRules)
+    tools: ToolRules | None = None
 
 
+@grown
 @dataclass(frozen=True, slots=True)
 class AgentLimits:
     """What holds for one agent as requester, and what its sessions ask of Ray. Source: SPEC.md A1, C.
@@ -164,6 +169,7 @@ class AgentLimits:
         resources: what one session asks of Ray: ``num_cpus``, ``num_gpus``, ``memory`` (bytes) and custom
             names; empty for the default of 0 CPUs.
         scheduling: Ray's scheduling strategy, or `None`.
+        tools: rules of its own tools; `None` if there are none.
     """
 
     agent_id: str
@@ -176,3 +182,4 @@ class AgentLimits:
     agent_dir: str | None = None
     resources: Mapping[str, float] = field(default_factory=dict)
     scheduling: str | None = None
+    tools: ToolSettings | None = None

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from openclaw_ray.core.compact import compact
+from openclaw_ray.core.policy.inherited import Inherited
+from openclaw_ray.core.policy.rules import ToolLists
 
 __all__ = ["ChildAsk", "SessionFacts"]
 
@@ -25,6 +27,7 @@ class ChildAsk:
         sandbox_required: the child must be sandboxed.
         context: ``isolated`` or ``fork``.
         light_context: a shorter prompt is asked for.
+        tools: lists that are to bind the child and all below it.
     """
 
     cwd: str | None = None
@@ -33,6 +36,7 @@ class ChildAsk:
     sandbox_required: bool = False
     context: str = "isolated"
     light_context: bool = False
+    tools: ToolLists | None = None
 
 
 @compact
@@ -48,6 +52,7 @@ class SessionFacts:
         sandboxed: whether it has to run in a sandbox.
         context: ``isolated`` or ``fork``: whether it began with a branch of its requester's transcript.
         light_context: its prompt is the shorter one.
+        inherited: tool lists that it and all below it are bound to, whatever the configuration says.
     """
 
     workspace: str | None = None
@@ -57,3 +62,4 @@ class SessionFacts:
     sandboxed: bool = False
     context: str = "isolated"
     light_context: bool = False
+    inherited: Inherited | None = None

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from openclaw_ray.core.errors_tools import ToolInputError
+from openclaw_ray.core.policy.rules import Names, ToolLists
 from openclaw_ray.core.tool_params import Kind, Parameter, read_params, snake_name
 
 __all__ = [
@@ -103,6 +104,11 @@ PARAMETERS: Final = (
         "keep: it stays for a while; delete: it is archived as soon as its end was told.",
         words=_words(SpawnCleanup),
     ),
+    Parameter(
+        "tools",
+        Kind.OBJECT,
+        "Lists allow and deny of tool names, patterns with * and groups: it and all below it have no more than that.",
+    ),
     # known, and answered, but of no use yet: not shown to a model
     Parameter("runtime", Kind.TEXT, words=("subagent", "acp"), offered=False),
     Parameter("model", Kind.TEXT, offered=False),
@@ -127,6 +133,7 @@ _ATTACHMENT: Final = (
     Parameter("mimeType", Kind.TEXT),
 )
 _ATTACH_AS: Final = (Parameter("mountPath", Kind.TEXT),)
+_TOOLS: Final = (Parameter("allow", Kind.LIST), Parameter("deny", Kind.LIST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +155,7 @@ class SpawnParams:
         attach_as: where they are to appear was said.
         visible: a dashboard session is asked for.
         others: names of `VISIBLE_ONLY` and `SWARM` that were given.
+        tools: lists that are to bind it and all below it.
     """
 
     task: str
@@ -171,6 +179,7 @@ class SpawnParams:
     attach_as: bool = False
     visible: bool = False
     others: tuple[str, ...] = ()
+    tools: ToolLists | None = None
 
 
 def parse_spawn(given: Mapping[str, Any], tool: str = TOOL) -> SpawnParams:
@@ -209,6 +218,7 @@ def parse_spawn(given: Mapping[str, Any], tool: str = TOOL) -> SpawnParams:
         attach_as=bool(attach_as),
         visible=values.get("visible", False),
         others=tuple(name for name in (*VISIBLE_ONLY, *SWARM) if name in values),
+        tools=_tools(tool, values.get("tools")),
     )
 
 
@@ -219,6 +229,21 @@ def program_names() -> frozenset[str]:
 
 def _text(values: Mapping[str, Any], name: str) -> str | None:
     return values.get(name, "").strip() or None
+
+
+def _tools(tool: str, given: Mapping[str, Any] | None) -> ToolLists | None:
+    """An empty ``allow`` could mean everything or nothing: it is refused."""
+    if given is None:
+        return None
+    lists = read_params(f"{tool}.tools", _TOOLS, given)
+    for word, entries in lists.items():
+        for entry in entries:
+            if not isinstance(entry, str) or not entry.strip():
+                raise ToolInputError(tool, f"tools.{word}", f"its entries are names of tools, not {entry!r}")
+    if "allow" in lists and not lists["allow"]:
+        raise ToolInputError(tool, "tools.allow", 'it is empty: leave it out for no limit, or deny ["*"]')
+    found = {word: Names.of(entries) for word, entries in lists.items() if entries}
+    return ToolLists(allow=found.get("allow"), deny=found.get("deny")) if found else None
 
 
 def _attachments(tool: str, given: Sequence[Any]) -> tuple[tuple[str, str, str], ...]:

@@ -12,6 +12,7 @@ from openclaw_ray.core.errors import AudienceDenied, RuntimeClosed, RuntimeUnava
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.limits import RuntimeLimits
+from openclaw_ray.core.policy import ToolView
 from openclaw_ray.core.session_asks import Asker
 from openclaw_ray.core.transcript_pages import TranscriptPage
 from openclaw_ray.runtime.stats import RuntimeStats, memory_of
@@ -69,6 +70,21 @@ class RuntimeView:
         """
         found: dict[str, Any] | None = self._query("session", normalise_key(key), *self._bound)
         return found
+
+    def tools(self, key: str) -> ToolView:
+        """What a session may call, as the rules now are: each tool with the rule that decided (SPEC.md E3).
+
+        A turn that runs keeps the rules of its first look at its tools.
+
+        Args:
+            key: its key; or an agent id, for that agent's main session, which need not be there yet.
+
+        Raises:
+            KeyError: there is no such session or agent.
+        """
+        [found] = self._query("view", "tools", {"requester": normalise_key(key)}, 1, 0)
+        view: ToolView = found
+        return view
 
     def history(self, key: str, limit: int = 100, offset: int = 0) -> list[dict[str, Any]]:
         """A page of a session's transcript, newest last: ``role``, ``text``, ``at``, and what else a row has.

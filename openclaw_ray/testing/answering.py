@@ -12,12 +12,15 @@ from openclaw_ray.agents.info import MARK
 from openclaw_ray.agents.outcome import failed, outcome_of_return
 from openclaw_ray.agents.pickling import dumps
 from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.agents.tools import TOOLS
 from openclaw_ray.core.announce import idempotency_key
 from openclaw_ray.core.announce_text import announce_status, status_label
 from openclaw_ray.core.errors import SpawnError, SpawnForbidden
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import mint_child, normalise_agent_id
 from openclaw_ray.core.lifecycle import Cause, RunState, result_status
+from openclaw_ray.core.limits import RuntimeLimits
+from openclaw_ray.core.policy import ToolView, effective_tools
 from openclaw_ray.core.protocol.messages import Outcome, Permit, Row, Spec
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
 from openclaw_ray.core.sent import Sent, replied
@@ -217,7 +220,11 @@ class AnsweringPort:
         """See `TurnPort.limit_back_off`."""
 
     def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
-        """There is no registry that could know: the test is told."""
+        """There is no registry that could know: the test is told. Tools are those of the session by default."""
+        if what == "tools":
+            known: Future[list[Any]] = Future()
+            known.set_result([_tools(self.spec)])
+            return known
         error = AssertionError(f"the turn looks at its {what}: there is nothing to see in run_turn; use LocalRuntime")
         self.unexpected = self.unexpected or error
         future: Future[list[Any]] = Future()
@@ -260,6 +267,21 @@ class AnsweringPort:
 
     def on_cancel(self, callback: Callable[[str], None]) -> None:
         """See `TurnPort.on_cancel`; nobody cancels this turn."""
+
+
+def _tools(spec: Spec) -> ToolView:
+    """The tools of such a session where nothing is configured."""
+    return effective_tools(
+        None,
+        None,
+        agent_id=spec.agent_id,
+        depth=spec.depth,
+        max_spawn_depth=RuntimeLimits().max_spawn_depth,
+        role=spec.role,
+        universe=TOOLS,
+        session_key=spec.session_key,
+        inherited=spec.facts.inherited if spec.facts is not None else None,
+    )
 
 
 def result_of(outcome: Outcome, held: Any, memory: ProcessMemory) -> Result[Any]:

@@ -88,7 +88,8 @@ def run_turn(
         assert [request.task for request in ran.spawned] == ["find sources"]
 
     The agent itself is run, not a copy, so mocks and breakpoints in it work. What it returns is pickled, ``turn.state``
-    goes through JSON, as on a cluster. Depth, caps and allowlists are not looked at: `LocalRuntime` has those.
+    goes through JSON, as on a cluster. Depth, caps and allowlists are not looked at, and tools are
+    those of such a session where nothing is configured: `LocalRuntime` has the rules.
 
     Args:
         agent: a function with `agent`, or an `Agent` class.

@@ -65,6 +65,7 @@ def test_each_tool_describes_its_parameters_as_a_schema(drive: Drive) -> None:
             "expectsCompletionMessage",
             "completionTarget",
             "cleanup",
+            "tools",
         }
         assert spawn["properties"]["runTimeoutSeconds"]["minimum"] == 0
         assert described["agents_list"]["parameters"]["properties"] == {}

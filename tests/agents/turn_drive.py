@@ -11,6 +11,7 @@ from openclaw_ray.agents import SyncTurn, agent
 from openclaw_ray.agents.run_turn import Ended, TurnRunner
 from openclaw_ray.agents.tools import ToolSet
 from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.policy import ToolView
 
 Body = Callable[[Any], Awaitable[Any]]
 
@@ -44,7 +45,10 @@ class Awaited:
 
     @property
     def tools(self) -> ToolSet[Awaitable[Any]]:
-        return ToolSet(self.call)
+        return ToolSet(self.call, self._turn._catalog(), self._turn._view_here)
+
+    async def tool_view(self) -> ToolView:
+        return self._turn.tool_view()
 
     async def history(self, *args: Any, **kwargs: Any) -> Any:
         return self._turn.history(*args, **kwargs)

@@ -38,7 +38,10 @@ def test_the_same_values_are_no_change_however_they_are_written() -> None:
         ({"ray": {"clientLeaseSeconds": 5}}, "ray.clientLeaseSeconds", TakesEffect.RESTART),
         ({"ray": {"pool": {"max": 9}}}, "ray.pool.max", TakesEffect.RESTART),
         ({"session": {"agentToAgent": {"enabled": False}}}, "a2a.enabled", TakesEffect.NOW),
-        ({"tools": {"profile": "coding"}}, "tools.profile", TakesEffect.NOT_YET),
+        ({"tools": {"profile": "coding"}}, "tools.profile", TakesEffect.NOW),
+        ({"tools": {"subagents": {"tools": {"deny": ["exec"]}}}}, "tools.subagents.tools.deny", TakesEffect.NOW),
+        ({"tools": {"sessions": {"visibility": "all"}}}, "tools.sessions.visibility", TakesEffect.NOW),
+        ({"agents": {"entries": {"main": {"tools": {"allow": ["x"]}}}}}, "agent:main.tools.allow", TakesEffect.NOW),
     ],
 )
 def test_each_change_says_when_it_takes_effect(settings: dict[str, Any], name: str, when: TakesEffect) -> None:

@@ -131,3 +131,21 @@ def test_no_environment_is_needed_for_a_check() -> None:
     before = dict(os.environ)
     config.loads("{env: {vars: {OPENCLAW_TEST_X: 'x'}}, gateway: {port: 1}}")
     assert dict(os.environ) == before
+
+
+def test_a_group_of_tools_that_there_is_not_is_told() -> None:
+    loaded = config.load(
+        {
+            "tools": {
+                "deny": ["group:fss", "group:fs", "group:plugins"],
+                "subagents": {"tools": {"allow": ["Group:Xyzzy_Plugh_9"]}},
+            },
+            "agents": {"list": [{"id": "a", "tools": {"byProvider": {"p": {"deny": ["group:run_time"]}}}}]},
+        },
+        env={},
+    )
+    assert [(one.path, one.text) for one in loaded.notices if one.kind is NoticeKind.UNMATCHED] == [
+        ("tools.deny", "there is no group:fss; did you mean group:fs?"),
+        ("tools.subagents.tools.allow", "there is no group:xyzzy_plugh_9"),
+        ("agents.list[0].tools.byProvider.p.deny", "there is no group:run_time; did you mean group:runtime?"),
+    ]

@@ -12,6 +12,7 @@ from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.subagent_rows import ChildFacts
 
 from .liveness_adapter import liveness_case
+from .policy_adapter import policy_case
 from .spawn_adapter import spawn_case
 
 __all__ = ["ADAPTERS", "config_output"]
@@ -212,5 +213,6 @@ ADAPTERS: dict[str, Callable[[dict[str, Any]], Output]] = {
     "spawn_params": spawn_case,
     "target_resolution": target_resolution,
     "tokens": silence_tokens,
+    "tool_policy": policy_case,
 }
 """Group -> adapter; groups without one are reported as not yet run."""

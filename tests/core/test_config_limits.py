@@ -13,6 +13,7 @@ import pytest
 from openclaw_ray import config
 from openclaw_ray.config import ConfigError
 from openclaw_ray.core.limits import AgentLimits, Compat, JournalSync, PoolReuse, Recovery, RuntimeLimits
+from openclaw_ray.core.policy import Names, ToolLists, ToolRules, ToolSettings
 from openclaw_ray.core.rate_limits import LimitRule
 from openclaw_ray.core.visibility import SessionRules, Visibility
 
@@ -65,7 +66,7 @@ SETTINGS: dict[str, Any] = {
         "pingPongWithSubagents": False,
         "limits": {"api": {"rate": 20, "per": 60, "burst": 3, "concurrent": 5}},
     },
-    "tools": {"sessions": {"visibility": "all"}},
+    "tools": {"sessions": {"visibility": "all"}, "deny": ["exec"]},
 }
 
 
@@ -101,6 +102,7 @@ def test_every_setting_has_an_effect() -> None:
         cost_per_tree=1.5,
         compat=Compat.V2026_7,
         config_rev=made.config_rev,
+        tools=ToolRules(ToolSettings(lists=ToolLists(deny=Names(("exec",), "tools.deny")))),
         rates=(LimitRule("api", 20.0, 60.0, 3.0, 5),),
         sessions=SessionRules(visibility=Visibility.ALL),
     )
@@ -286,3 +288,11 @@ def test_the_rev_is_that_of_the_effective_settings() -> None:
     assert len(plain) == 12
     assert config.loads("{gateway: {}, ray: {recovery: 'resume'}} // x").rev == plain
     assert config.loads("{ray: {recovery: 'finalize'}}").rev != plain
+
+
+def test_limits_of_an_older_journal_have_the_defaults_of_what_is_new() -> None:
+    kept = AgentLimits("a", configured=True, resources={"num_cpus": 1.0})
+    older = AgentLimits.__new__(AgentLimits)
+    older.__setstate__(kept.__getstate__()[:-1])
+    assert older == kept
+    assert pickle.loads(pickle.dumps(kept)) == kept

@@ -21,6 +21,7 @@ MODULES = (
     "ledger",
     "limits",
     "redaction",
+    "policy",
     "spawn_params",
     "spawn_rules",
     "subagent_rows",

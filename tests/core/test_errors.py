@@ -61,6 +61,8 @@ SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.Stopped: (REPORT, FAILED | {"status": "cancelled"}),
     errors.CannotWait: ("agent:main:main",),
     errors.NotControlled: ("agent:a:subagent:1", "agent:b:subagent:2"),
+    errors.NoToolsLeft: ("agent:review:main", ("tools.allow",), ("sessions_spawn", "subagents")),
+    errors.ToolDenied: ("exec", "global", "tools.deny", "group:runtime", "agent:main:main"),
     errors.UnknownCall: ("sessions.abrot", ("chat.abort", "sessions.abort")),
     errors.AskTimeout: ("agent:main:main", "r1", 5.0),
     errors.JoinTimeout: (5.0, ("r1", "r2")),

@@ -442,8 +442,11 @@ def toolbox(turn: oc.SyncTurn) -> Any:
         answers += [turn.tools.sessions_spawn(task="x", agent_id=name) for name in ("nobody", "Not A Name")]
         wait_for_files(turn, place, "in-*", 1)
         answers += [turn.call("subagents", action="list"), turn.call("subagents", action="cancel", taskId="x")]
-        answers += [turn.call("agents_list")]
         turn.state["said"] += [answer.to_json() for answer in answers]
+        try:
+            turn.call("agents_list")
+        except oc.ToolDenied as error:
+            turn.state["said"].append({"denied": error.tool, "rule": error.rule})
         enter(place, "yielding")
         turn.call("sessions_yield", message="look at what came")
     said = [*turn.state["said"], turn.call("subagents").to_json()]
@@ -452,6 +455,12 @@ def toolbox(turn: oc.SyncTurn) -> Any:
     rows = [json.loads(row["text"]) for row in turn.history(limit=50) if row["role"] == "tool"]
     ends = [(done.label, done.text) for done in turn.completions]
     return {"said": said, "again": again.status, "rows": rows, "ends": ends, "kind": str(turn.kind)}
+
+
+@oc.agent
+def lists_agents(turn: oc.SyncTurn) -> Any:
+    """Whom a top-level session may name."""
+    return turn.call("agents_list").to_json()
 
 
 @oc.agent

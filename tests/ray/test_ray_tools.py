@@ -47,9 +47,7 @@ def test_an_agent_spawns_looks_and_yields_by_its_tools(rt: oc.Runtime, gate: Gat
     assert (listed["total"], listed["recent"], listed["callerSessionKey"]) == (1, [], receipt.session_key)
     assert cancel["status"] == "error"
     assert "no child of this session is meant by 'x'" in cancel["error"]
-    assert agents["allowAny"] is True
-    assert agents["agents"][0]["id"] == agents["requester"] == "toolbox"
-    assert {"echo", "hold_at"} <= {agent["id"] for agent in agents["agents"]}
+    assert agents == {"denied": "agents_list", "rule": "sub-agent"}  # it is a child of the operator's
 
     assert seen["kind"] == "wake"
     assert seen["ends"] == [("L", "held")]
@@ -58,6 +56,13 @@ def test_an_agent_spawns_looks_and_yields_by_its_tools(rt: oc.Runtime, gate: Gat
     ]
     assert (ended["active"], [row["status"] for row in ended["recent"]]) == ([], ["done"])
     assert seen["again"] == "accepted"  # the label is free after the end
+
+
+def test_a_top_level_session_lists_the_agents_that_it_may_name(rt: oc.Runtime) -> None:
+    agents = rt.ask("lists_agents", "whom?", timeout=30).value
+    assert agents["allowAny"] is True
+    assert agents["agents"][0]["id"] == agents["requester"] == "lists_agents"
+    assert {"echo", "hold_at"} <= {agent["id"] for agent in agents["agents"]}
 
 
 def test_the_tools_are_awaited_in_a_coroutine(rt: oc.Runtime) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -283,3 +284,16 @@ def test_state_that_json_cannot_hold_is_found() -> None:
         run_turn(Counts, state={"spot": {1}})
     with pytest.raises(oc.StateTooLarge):
         run_turn(Counts, state={"big": "x" * 70_000})
+
+
+@oc.agent
+def lists_tools(turn: oc.SyncTurn) -> list[str]:
+    with contextlib.suppress(oc.ToolDenied):
+        turn.call("agents_list")
+        raise AssertionError("a sub-agent does not have it")
+    return list(turn.tools)
+
+
+def test_tools_are_those_of_such_a_session_where_nothing_is_configured() -> None:
+    assert run_turn(lists_tools).result.value == ["sessions_spawn", "sessions_yield", "subagents"]
+    assert run_turn(lists_tools, session={"role": "leaf"}).result.value == ["sessions_yield"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from openclaw_ray.agents._asking import child_ask
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.agents.tools.tool import Caller, Steps, Tool
 from openclaw_ray.core import spawn_params
@@ -34,6 +35,7 @@ def _steps(caller: Caller, given: Mapping[str, Any]) -> Steps:
         expects=params.expects_completion,
         task_name=params.task_name,
         cleanup=plan.cleanup.value,
+        ask=child_ask(params),
     )
     receipt: Receipt = yield caller.port.spawn([request])[0]
     if not receipt.accepted:
