@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from openclaw_ray.agents import Agent, SessionView, SyncTurn, Turn, agent
+    from openclaw_ray.agents import Agent, SessionView, SyncTurn, Turn, agent, tool
     from openclaw_ray.core.errors import (
         AgentImportError,
         AgentNotPicklable,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ConfigFault,
         DeleteRefused,
         DuplicateAgent,
+        DuplicateTool,
         InboxFull,
         InvalidItem,
         JoinTimeout,
@@ -58,7 +59,9 @@ if TYPE_CHECKING:
         StateTooLarge,
         Stopped,
         TaskTooLarge,
+        ToolFailed,
         ToolInputError,
+        ToolSignatureError,
         TurnYielded,
         UnknownAgent,
         UnknownCall,
@@ -90,6 +93,7 @@ _WHERE = {
     "DeliveryState": "core.lifecycle",
     "DeleteRefused": "core.errors",
     "DuplicateAgent": "core.errors",
+    "DuplicateTool": "core.errors",
     "ErrorInfo": "core.results",
     "Event": "core.events",
     "InboxFull": "core.errors",
@@ -133,8 +137,10 @@ _WHERE = {
     "Stopped": "core.errors",
     "SyncTurn": "agents",
     "TaskTooLarge": "core.errors",
+    "ToolFailed": "core.errors",
     "ToolInputError": "core.errors",
     "ToolResult": "core.tool_results",
+    "ToolSignatureError": "core.errors",
     "Turn": "agents",
     "TurnYielded": "core.errors",
     "UnknownAgent": "core.errors",
@@ -143,6 +149,7 @@ _WHERE = {
     "Usage": "core.results",
     "ValueLost": "core.errors",
     "agent": "agents",
+    "tool": "agents",
 }
 
 __all__ = [
@@ -159,6 +166,7 @@ __all__ = [
     "DeleteRefused",
     "DeliveryState",
     "DuplicateAgent",
+    "DuplicateTool",
     "ErrorInfo",
     "Event",
     "InboxFull",
@@ -202,8 +210,10 @@ __all__ = [
     "Stopped",
     "SyncTurn",
     "TaskTooLarge",
+    "ToolFailed",
     "ToolInputError",
     "ToolResult",
+    "ToolSignatureError",
     "Turn",
     "TurnYielded",
     "UnknownAgent",
@@ -213,6 +223,7 @@ __all__ = [
     "ValueLost",
     "__version__",
     "agent",
+    "tool",
 ]
 
 

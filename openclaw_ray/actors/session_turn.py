@@ -24,7 +24,7 @@ from openclaw_ray.actors.requester import Requester
 from openclaw_ray.agents.descendants import kill_descendants
 from openclaw_ray.agents.hygiene import Baseline, check
 from openclaw_ray.agents.outcome import failed
-from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.agents.port import SpawnRequest, ToolTask
 from openclaw_ray.agents.run_turn import Ended
 from openclaw_ray.core.lifecycle import Cause, RunState
 from openclaw_ray.core.protocol.messages import (
@@ -313,6 +313,12 @@ class SessionTurn:
 
         filters = {"requester": self.spec.session_key, "target": target}
         return ask_later(lambda: self.courier.registry.view.remote(what, filters, limit, 0), _LOOK_WITHIN)
+
+    def task(self, task: ToolTask) -> Future[Any]:
+        """See `TurnPort.task`."""
+        from openclaw_ray.actors.tool_task import run_as_task
+
+        return run_as_task(task)
 
     def append(self, role: str, text: str) -> None:
         """See `TurnPort.append`."""

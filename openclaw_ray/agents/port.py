@@ -6,7 +6,7 @@ thread and returns at once; what takes time is a `concurrent.futures.Future`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
 from openclaw_ray.core.session_facts import ChildAsk
 
-__all__ = ["Child", "SpawnRequest", "TurnPort"]
+__all__ = ["Child", "SpawnRequest", "ToolTask", "TurnPort"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,20 @@ class SpawnRequest:
     item: MapItem | None = None
     cleanup: str = "keep"
     ask: ChildAsk | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTask:
+    """A call of a function that is to run as a Ray task: ``function(**values)``, awaited if it ``waits``.
+
+    ``options`` are the task's: CPUs, GPUs, other resources.
+    """
+
+    tool: str
+    function: Callable[..., Any]
+    values: Mapping[str, Any]
+    waits: bool
+    options: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +112,12 @@ class TurnPort(Protocol):
     def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
         """What the registry knows of this session: ``children`` (`ChildFacts`, newest first), ``agents`` (one
         `AllowedAgents`), or ``kin`` (what the session or run ``target`` is to it: one `KinFacts`, or none)."""
+
+    def task(self, task: ToolTask) -> Future[Any]:
+        """Run a tool's function as a Ray task, where there is a Ray, else in a thread. Cancelling the future ends it.
+
+        It gives what the function returns or raises.
+        """
 
     @property
     def cancelled(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import Deadline, SyncWait, nothing
 from openclaw_ray.agents.tools.calling import ToolCalls
-from openclaw_ray.agents.tools.tool import Within
+from openclaw_ray.agents.tools.tool import Coro, Within
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.tool_results import ToolResult
@@ -120,13 +121,14 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
         """Call a tool as a model would; see `Turn.call`."""
         steps = self._steps(name, params)
         self.check()
-        try:
-            waited = next(steps)
-            while True:
-                waited = steps.send(self._waited(waited))
-        except StopIteration as done:
-            result: ToolResult = done.value
-            return result
+        with contextlib.closing(steps):  # a wait that ends otherwise is told to the tool
+            try:
+                waited = next(steps)
+                while True:
+                    waited = steps.send(self._waited(waited))
+            except StopIteration as done:
+                result: ToolResult = done.value
+                return result
 
     def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
         """Rows of the session's transcript; see `Turn.history`."""
@@ -136,7 +138,9 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
 
     # ------------------------------------------------------------------ waiting
 
-    def _waited(self, waited: Future[Any] | Within) -> Any:
+    def _waited(self, waited: Future[Any] | Within | Coro) -> Any:
+        if isinstance(waited, Coro):
+            raise TypeError("a plain turn awaits nothing")
         if not isinstance(waited, Within):
             return self._result_of(waited)
         wait, deadline = SyncWait(), Deadline(waited.seconds)

@@ -12,7 +12,7 @@ from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import AsyncWait, Deadline, nothing
 from openclaw_ray.agents.tools.calling import ToolCalls
-from openclaw_ray.agents.tools.tool import Within
+from openclaw_ray.agents.tools.tool import Coro, Within
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.tool_results import ToolResult
@@ -179,18 +179,20 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
         Raises:
             UnknownTool: there is no such tool.
             ToolInputError: a parameter is unknown, missing or of another type.
+            ToolFailed: a tool of one's own has raised.
             TurnYielded: by ``sessions_yield``: the turn ends here.
             Cancelled: the turn is to end.
         """
         steps = self._steps(name, params)
         self.check()
-        try:
-            waited = next(steps)
-            while True:
-                waited = steps.send(await self._waited(waited))
-        except StopIteration as done:
-            result: ToolResult = done.value
-            return result
+        with contextlib.closing(steps):  # a wait that ends otherwise is told to the tool
+            try:
+                waited = next(steps)
+                while True:
+                    waited = steps.send(await self._waited(waited))
+            except StopIteration as done:
+                result: ToolResult = done.value
+                return result
 
     async def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
         """Rows of the session's transcript, newest last: dicts of ``role``, ``text`` and ``at``.
@@ -207,7 +209,9 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
 
     # ------------------------------------------------------------------ waiting
 
-    async def _waited(self, waited: Future[Any] | Within) -> Any:
+    async def _waited(self, waited: Future[Any] | Within | Coro) -> Any:
+        if isinstance(waited, Coro):
+            return await waited.work
         if not isinstance(waited, Within):
             return await self._result_of(waited)
         wait, deadline = AsyncWait(), Deadline(waited.seconds)

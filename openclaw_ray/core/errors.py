@@ -58,7 +58,14 @@ from openclaw_ray.core.errors_runtime import (
     StateTooLarge,
     TaskTooLarge,
 )
-from openclaw_ray.core.errors_tools import ToolInputError, UnknownCall, UnknownTool
+from openclaw_ray.core.errors_tools import (
+    DuplicateTool,
+    ToolFailed,
+    ToolInputError,
+    ToolSignatureError,
+    UnknownCall,
+    UnknownTool,
+)
 
 __all__ = [
     "AgentImportError",
@@ -70,6 +77,7 @@ __all__ = [
     "ConfigFault",
     "DeleteRefused",
     "DuplicateAgent",
+    "DuplicateTool",
     "InboxFull",
     "InvalidItem",
     "JoinTimeout",
@@ -100,7 +108,9 @@ __all__ = [
     "StateTooLarge",
     "Stopped",
     "TaskTooLarge",
+    "ToolFailed",
     "ToolInputError",
+    "ToolSignatureError",
     "TurnYielded",
     "UnknownAgent",
     "UnknownCall",

@@ -44,7 +44,7 @@ class Awaited:
 
     @property
     def tools(self) -> ToolSet[Awaitable[Any]]:
-        return ToolSet(self.call)
+        return ToolSet(self.call, self._turn._catalog())
 
     async def history(self, *args: Any, **kwargs: Any) -> Any:
         return self._turn.history(*args, **kwargs)

@@ -11,47 +11,43 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from openclaw_ray.agents.tools.agents_list import AGENTS_LIST
-from openclaw_ray.agents.tools.sessions_spawn import SESSIONS_SPAWN
-from openclaw_ray.agents.tools.sessions_yield import SESSIONS_YIELD
-from openclaw_ray.agents.tools.subagents import SUBAGENTS
+from openclaw_ray.agents.tools.catalog import TOOLS
 from openclaw_ray.agents.tools.tool import Caller, Steps, Tool
 from openclaw_ray.core.errors import UnknownTool
 
 __all__ = ["TOOLS", "ToolCalls", "ToolSet"]
 
-TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (AGENTS_LIST, SESSIONS_SPAWN, SESSIONS_YIELD, SUBAGENTS)}
-"""The tools that there are, sorted by name."""
 R = TypeVar("R")
 
 
 class ToolSet(Generic[R]):
     """``turn.tools``: each tool as a method; iterated over, its names."""
 
-    def __init__(self, call: Callable[..., R]) -> None:
+    def __init__(self, call: Callable[..., R], tools: Mapping[str, Tool] = TOOLS) -> None:
         self._call = call
+        self._tools = tools
 
     def __getattr__(self, name: str) -> Callable[..., R]:
         if name.startswith("_"):
             raise AttributeError(name)
-        _tool(name)
+        _tool(self._tools, name)
         return lambda **params: self._call(name, **params)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(TOOLS)
+        return iter(self._tools)
 
     def __contains__(self, name: object) -> bool:
-        return name in TOOLS
+        return name in self._tools
 
     def __len__(self) -> int:
-        return len(TOOLS)
+        return len(self._tools)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *TOOLS]
+        return [*super().__dir__(), *self._tools]
 
     def describe(self) -> list[dict[str, Any]]:
         """Name, description and JSON schema of each tool, as model APIs take them."""
-        return [tool.describe() for tool in TOOLS.values()]
+        return [tool.describe() for tool in self._tools.values()]
 
 
 class ToolCalls(Generic[R]):
@@ -59,12 +55,13 @@ class ToolCalls(Generic[R]):
 
     call: Callable[..., R]
     _caller: Callable[[], Caller]
+    _catalog: Callable[[], Mapping[str, Tool]]
 
     @property
     def tools(self) -> ToolSet[R]:
         """The tools of this session: ``turn.tools.subagents()`` is ``turn.call("subagents")``."""
         # made anew each time: kept, it would keep the turn alive, and a large input with it
-        return ToolSet(self.call)
+        return ToolSet(self.call, self._catalog())
 
     def _steps(self, name: str, params: Mapping[str, Any]) -> Steps:
         """A call, ready to run (1).
@@ -72,11 +69,11 @@ class ToolCalls(Generic[R]):
         Raises:
             UnknownTool: there is no such tool.
         """
-        return _tool(name).steps(self._caller(), params)
+        return _tool(self._catalog(), name).steps(self._caller(), params)
 
 
-def _tool(name: str) -> Tool:
-    tool = TOOLS.get(name)
+def _tool(tools: Mapping[str, Tool], name: str) -> Tool:
+    tool = tools.get(name)
     if tool is None:
-        raise UnknownTool(name, tuple(TOOLS))
+        raise UnknownTool(name, tuple(tools))
     return tool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -13,7 +13,7 @@ from openclaw_ray.core.results import Receipt
 from openclaw_ray.core.tool_params import Parameter, read_params, schema
 from openclaw_ray.core.tool_results import ToolResult
 
-__all__ = ["Caller", "Steps", "Tool", "Within"]
+__all__ = ["Caller", "Coro", "Steps", "Tool", "Within"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,16 @@ class Within:
         return any(done) if self.first and done else all(done)
 
 
-Steps: TypeAlias = Generator[Future[Any] | Within, Any, ToolResult]
-"""What a tool does: each future that it yields is waited for, and sent back as its result; of a `Within`, `None`."""
+@dataclass(frozen=True, slots=True)
+class Coro:
+    """A coroutine that an async turn awaits in its own task; only such a turn's call may yield one."""
+
+    work: Coroutine[Any, Any, None]
+
+
+Steps: TypeAlias = Generator[Future[Any] | Within | Coro, Any, ToolResult]
+"""What a tool does: each future that it yields is waited for, and sent back as its result; of the others, `None`. The
+generator is closed when the wait ends otherwise, by a stop or a failed future."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,7 @@ class Caller:
         port: its way to the runtime.
         children: gives the children whose ends no program has been given.
         unheard: is told of a child whose end nobody is to be told.
+        turn: the turn itself, for tools that are given it.
     """
 
     session: SessionView
@@ -58,6 +67,7 @@ class Caller:
     port: TurnPort
     children: Callable[[], list[Receipt]]
     unheard: Callable[[str], None]
+    turn: Any = None
 
 
 @dataclass(frozen=True)

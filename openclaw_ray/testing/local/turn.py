@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from openclaw_ray.actors.session_turn import STARTED_AFTER, SessionTurn
 from openclaw_ray.agents.pickling import dumps
+from openclaw_ray.agents.port import ToolTask
 from openclaw_ray.agents.run_turn import Ended
+from openclaw_ray.agents.tools.function_tool import plain_task
 from openclaw_ray.core.protocol.messages import CleanCheck, Row, Spec, Started
 from openclaw_ray.testing.local.courier import LocalRequester
 
@@ -59,6 +61,10 @@ class LocalTurn(SessionTurn):
         future: Future[list[Row]] = Future()
         future.set_result(rows[max(0, len(rows) - offset - limit) : max(0, len(rows) - offset)])
         return future
+
+    def task(self, task: ToolTask) -> Future[Any]:
+        """In a thread: there is no Ray."""
+        return plain_task(task)
 
     def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
         """What the registry knows of this session: ``children``, ``agents`` that it may name, or ``kin``."""
