@@ -344,7 +344,7 @@ def _fields(kind: Any, inside: tuple[Any, ...]) -> Reader:
     except (NameError, TypeError, AttributeError, SyntaxError) as error:
         raise Unsayable(f"the types of {kind.__name__} do not resolve: {error}") from None
     if typing.is_typeddict(kind):
-        names, required = list(hints), frozenset(kind.__required_keys__)
+        names, required = list(hints), frozenset(name for name in hints if _is_required(kind, name, hints[name]))
     else:
         fields = [each for each in dataclasses.fields(kind) if each.init]
         names = [each.name for each in fields]
@@ -358,6 +358,14 @@ def _fields(kind: Any, inside: tuple[Any, ...]) -> Reader:
         except Unsayable as error:
             raise Unsayable(f"{kind.__name__}.{name}: {error}") from None
     return _Fields(kind, readers, required)
+
+
+def _is_required(kind: Any, name: str, hint: Any) -> bool:
+    # what the class has worked out by itself does not know of annotations that were texts then
+    origin = get_origin(hint)
+    if origin in (typing.Required, typing.NotRequired):
+        return origin is typing.Required
+    return name in kind.__required_keys__
 
 
 def _name(annotation: Any) -> str:
