@@ -43,6 +43,7 @@ def _stub(tool: Tool, answer: Any) -> Tool:
 
 def _steps(tool: Tool, answer: Any, caller: Caller, given: Mapping[str, Any]) -> Steps:
     values = tool.read(given)
+    yield from ()  # a tool's steps are a generator
     try:
         returned = answer(**values) if callable(answer) and not isinstance(answer, type) else answer
         if isinstance(returned, BaseException) or (isinstance(returned, type) and issubclass(returned, BaseException)):
@@ -55,4 +56,3 @@ def _steps(tool: Tool, answer: Any, caller: Caller, given: Mapping[str, Any]) ->
     result = result_of(tool.name, returned)
     note_call(caller, tool.name, given, result.status, result.fields)
     return result
-    yield  # a tool's steps are a generator
