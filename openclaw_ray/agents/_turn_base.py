@@ -72,6 +72,7 @@ class TurnBase:
         self._on_cancel = on_cancel
         self._catalog_of = catalog
         self._tools: Mapping[str, Tool] | None = None
+        self._held: dict[str, Any] = {}
         self._at_end: list[Callable[[], None]] = []
         self._dismissed: set[str] = set()
         self._unheard: set[str] = set()

@@ -34,13 +34,11 @@ def in_workspace(
 ) -> Steps:
     """Do ``work`` with the session's workspace, and make a result of what it returns or raises."""
     done = in_thread(tool, partial(_result, tool, caller, work))
-    ended = False
     try:
         result: ToolResult = yield done
-        ended = True
-    finally:
-        if not ended:
-            note_call(caller, tool, given, "cancelled", "")
+    except GeneratorExit:
+        note_call(caller, tool, given, "cancelled", "")
+        raise
     shown = {name: value for name, value in result.fields.items() if name != "status"}
     note_call(caller, tool, given, result.status, shown)
     return result
