@@ -20,8 +20,10 @@ from openclaw_ray.core.errors_base import (
     OpenClawRayError,
     UnknownAgent,
 )
+from openclaw_ray.core.errors_limits import LimitHeldAbove, LimitTimeout, UnknownLimit
 from openclaw_ray.core.errors_runs import (
     AskTimeout,
+    AudienceDenied,
     InvalidItem,
     JoinTimeout,
     NotControlled,
@@ -71,6 +73,7 @@ __all__ = [
     "AgentImportError",
     "AgentNotPicklable",
     "AskTimeout",
+    "AudienceDenied",
     "Cancelled",
     "CannotPlace",
     "ConfigError",
@@ -82,6 +85,8 @@ __all__ = [
     "InvalidItem",
     "JoinTimeout",
     "JournalError",
+    "LimitHeldAbove",
+    "LimitTimeout",
     "MapInUse",
     "NotControlled",
     "NotInTurn",
@@ -114,6 +119,7 @@ __all__ = [
     "TurnYielded",
     "UnknownAgent",
     "UnknownCall",
+    "UnknownLimit",
     "UnknownTool",
     "ValueLost",
     "error_for_result",
