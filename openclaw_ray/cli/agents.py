@@ -94,6 +94,7 @@ def agent_rows(known: Mapping[str, object], config: Config, limits: RuntimeLimit
                 "spawns": None if info is None else info.spawns,
                 "resumable": None if info is None else info.resumable,
                 "followUp": None if info is None else info.follow_up,
+                "tools": None if info is None else [tool_name(tool) for tool in info.tools],
                 "allowAgents": [agent_id] if own.allow_agents is None else list(own.allow_agents),
                 "allowAgentsPath": own.allow_path,
                 "requireAgentId": own.require_agent_id,

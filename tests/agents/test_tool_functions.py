@@ -431,6 +431,26 @@ def test_a_tool_uses_the_turn_of_its_own_kind_whatever_the_turn_is(drive: Drive,
     run(drive, port, body, [plainly, awaiting])
 
 
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_tool_may_end_the_turn_to_wait_for_children(drive: Drive, port: FakePort, waits: bool) -> None:
+    @oc.tool
+    def plainly(turn: oc.SyncTurn) -> None:
+        turn.spawn("x")
+        turn.yield_("later")
+
+    @oc.tool
+    async def awaiting(turn: oc.Turn) -> None:
+        await turn.spawn("x")
+        turn.yield_("later")
+
+    async def body(turn: Any) -> None:
+        await turn.call("awaiting" if waits else "plainly")
+        raise AssertionError("the turn goes on")
+
+    assert run(drive, port, body, [plainly, awaiting]).yielded
+    assert json.loads(port.rows[0].text)["status"] == "yielded"
+
+
 def test_a_tool_with_ray_options_runs_plainly_without_ray(drive: Drive, port: FakePort) -> None:
     @oc.tool(ray={"num_cpus": 0.5, "resources": {"licence": 1}})
     def elsewhere(n: int) -> int:

@@ -7,11 +7,13 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from openclaw_ray.agents.info import is_async
-from openclaw_ray.agents.tools.signature import Signature, signature_of
 from openclaw_ray.core.errors import ToolSignatureError
+
+if TYPE_CHECKING:
+    from openclaw_ray.agents.tools.signature import Signature
 
 __all__ = ["TOOL_MARK", "ToolInfo", "tool", "tool_info"]
 
@@ -88,6 +90,8 @@ def tool(
     """
     # types that are local to where the function is written resolve, too
     around = sys._getframe(1).f_locals
+
+    from openclaw_ray.agents.tools.signature import signature_of  # a process without tools of its own has no use for it
 
     def mark(function: F) -> F:
         _check_shape(function)

@@ -31,7 +31,7 @@ from openclaw_ray.agents.tools.rows import note_call
 from openclaw_ray.agents.tools.tool import Caller, Coro, Steps, Tool, Within
 from openclaw_ray.agents.traces import agent_traceback
 from openclaw_ray.agents.turn_loop import TurnLoop
-from openclaw_ray.core.errors import ToolFailed
+from openclaw_ray.core.errors import Cancelled, ToolFailed, TurnYielded
 from openclaw_ray.core.tool_results import ToolResult
 
 __all__ = ["FunctionTool", "function_tool", "in_thread", "plain_task", "result_of"]
@@ -78,7 +78,7 @@ def _steps(function: Callable[..., Any], info: ToolInfo, caller: Caller, given: 
             raise
         raise failed from error
     except BaseException as end:
-        note_call(caller, info.name, given, "cancelled", "" if isinstance(end, GeneratorExit) else said(end, _MESSAGE))
+        note_call(caller, info.name, given, "yielded" if isinstance(end, TurnYielded) else "cancelled", "")
         raise
     result = result_of(info.name, returned)
     note_call(caller, info.name, given, result.status, result.fields)
@@ -171,7 +171,7 @@ async def _caught(work: Coroutine[Any, Any, Any], done: Future[Any]) -> None:
     # a cancelled task is its turn's affair: it goes through
     try:
         done.set_result(await work)
-    except Exception as error:  # noqa: BLE001 - the tool's own
+    except (Exception, Cancelled, TurnYielded) as error:  # noqa: BLE001 - the tool's own
         done.set_exception(error)
 
 

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import re
@@ -210,6 +209,8 @@ def _json(default: Any) -> str | None:
 
 
 def _unknown(name: str, known: tuple[str, ...]) -> str:
+    import difflib  # a session process does not pay for it
+
     near = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     return f"there is no such parameter; {hint}(parameters: {', '.join(known) or 'none'})"
