@@ -76,6 +76,7 @@ def agent_rows(known: Mapping[str, object], config: Config, limits: RuntimeLimit
         limits: those of the whole runtime.
     """
     from openclaw_ray.agents.info import agent_info
+    from openclaw_ray.agents.tools.catalog import tool_name
     from openclaw_ray.runtime.opening import default_agent
 
     ids = [*known, *(named for named in config.named_agents if named not in known)]
