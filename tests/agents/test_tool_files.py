@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import socket
@@ -211,6 +212,22 @@ def test_what_is_read_is_bounded(place: Path) -> None:
     assert call("read", path="wide")["nextOffset"] == 2
     (place / "long").write_text("z" * (MOST_BYTES + 5))
     assert "line 1 alone" in (call("read", path="long").error or "")
+
+
+def test_what_came_with_the_task_is_read_where_it_is_and_nothing_beside_it(place: Path) -> None:
+    attached = place.parent / "kept" / "note.txt"
+    attached.parent.mkdir()
+    attached.write_text("attached")
+    (attached.parent / "other").write_text(SECRET)
+
+    @oc.agent(id="w", tools=["read", "write"])
+    def w(turn: oc.SyncTurn) -> None:
+        turn.session = dataclasses.replace(turn.session, attachments=(str(attached),))
+        assert turn.tools.read(path=str(attached))["text"] == "attached"
+        assert turn.tools.read(path=str(attached.parent / "other")).status == "forbidden"
+        assert turn.tools.write(path=str(attached), content="x").status == "forbidden"
+
+    run_turn(w, "x").result.raise_for_status()
 
 
 def test_what_is_no_text_is_named(place: Path) -> None:

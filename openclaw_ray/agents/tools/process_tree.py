@@ -60,7 +60,10 @@ class ProcessTree:
                 if pid not in self._known and self._belongs(pid, table[pid]):
                     self._known[pid] = int(table[pid][_BORN])
                     added = True
-        return [pid for pid in self._known if table[pid][0] not in _DEAD]
+        ended = {pid for pid in self._known if table[pid][0] in _DEAD}
+        # else they would stay until the turn ends, each of them a place in the process table
+        self._reap({pid for pid in ended if int(table[pid][_PARENT]) == os.getpid()})
+        return [pid for pid in self._known if pid not in ended]
 
     def end(self, within: float) -> int:
         """SIGKILL until none is left; returns how many it was, the command itself not counted.

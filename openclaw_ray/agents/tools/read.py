@@ -1,4 +1,7 @@
-"""``read``: a text file of the workspace, whole or by lines (group:fs)."""
+"""``read``: a text file of the workspace, whole or by lines (group:fs).
+
+Files that came with the task are read by the paths that ``turn.session.attachments`` gives, wherever they are kept.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,16 @@ _LARGEST = 64 << 20  # bytes of a file that is looked through for its lines
 
 def _steps(caller: Caller, given: Mapping[str, Any]) -> Steps:
     values = READ.read(given)
-    return in_workspace(_NAME, caller, given, partial(_read, values))
+    return in_workspace(_NAME, caller, given, partial(_read, values, caller.session.attachments))
 
 
-def _read(values: Mapping[str, Any], inside: Workspace) -> dict[str, Any]:
+def _read(values: Mapping[str, Any], attachments: tuple[str, ...], inside: Workspace) -> dict[str, Any]:
     path, first, most = values["path"], values.get("offset", 1), values.get("limit", MOST_LINES)
-    with inside.file(path) as fd:
+    name = path
+    if path in attachments:
+        folder, name = os.path.split(path)
+        inside = Workspace(folder)
+    with inside.file(name) as fd:
         size = os.fstat(fd).st_size
         if size > _LARGEST:
             raise Fault(f"{path}: it has {size} bytes, more than the {_LARGEST} that read looks through; use exec")
