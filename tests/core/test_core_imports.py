@@ -26,6 +26,7 @@ MODULES = (
     "tokens",
     "tool_params",
     "tool_results",
+    "value_readers",
     "value_types",
 )
 HEAVY = ("ray", "numpy", "pydantic", "json5", "click", "rich", "asyncio")

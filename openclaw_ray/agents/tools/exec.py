@@ -22,7 +22,7 @@ from openclaw_ray.core.errors import ToolInputError
 from openclaw_ray.core.tool_params import Kind, Parameter
 from openclaw_ray.core.tool_results import ToolResult
 
-__all__ = ["EXEC", "TIMEOUT", "ended_fields", "plain_environment"]
+__all__ = ["EXEC", "TIMEOUT", "ended_fields", "plain_environment", "running_fields"]
 
 _NAME = "exec"
 TIMEOUT = 1_800

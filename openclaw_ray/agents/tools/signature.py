@@ -20,7 +20,8 @@ from enum import Enum
 from typing import Annotated, Any, get_args, get_origin
 
 from openclaw_ray.core.errors import ToolInputError, ToolSignatureError
-from openclaw_ray.core.value_types import Mismatch, Reader, Unsayable, reader_of
+from openclaw_ray.core.value_readers import Mismatch, Reader
+from openclaw_ray.core.value_types import Unsayable, reader_of
 
 __all__ = ["Signature", "SignatureParameter", "signature_of"]
 
