@@ -72,8 +72,12 @@ UserId = NewType("UserId", int)
         ),
         (Mapping[str, Any], {"type": "object"}, [({"a": []}, {"a": []})], ["a"]),
         (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}, [(None, None), (1, 1)], ["a"]),
-        (str | list[str], {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-         [("a", "a"), (["a"], ["a"])], [1, [1]]),
+        (
+            str | list[str],
+            {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+            [("a", "a"), (["a"], ["a"])],
+            [1, [1]],
+        ),
         (Literal["a", 1, True], {"enum": ["a", 1, True]}, [("a", "a"), (1, 1), (True, True)], ["b", 2, False]),
         (Colour, {"enum": ["red", "blue"]}, [("red", Colour.RED), (Colour.BLUE, Colour.BLUE)], ["RED", 1]),
         (

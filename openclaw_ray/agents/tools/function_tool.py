@@ -129,9 +129,7 @@ def in_thread(name: str, call: Callable[[], Any]) -> Future[Any]:
             with contextlib.suppress(InvalidStateError):
                 future.set_result(value)
 
-    threading.Thread(
-        target=contextvars.copy_context().run, args=(work,), name=f"tool {name}", daemon=True
-    ).start()
+    threading.Thread(target=contextvars.copy_context().run, args=(work,), name=f"tool {name}", daemon=True).start()
     return future
 
 
