@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from openclaw_ray.agents import Agent, SessionView, SyncTurn, Turn, agent
+    from openclaw_ray.agents import Agent, SessionView, SyncTurn, Turn, agent, tool
     from openclaw_ray.core.errors import (
         AgentImportError,
         AgentNotPicklable,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ConfigFault,
         DeleteRefused,
         DuplicateAgent,
+        DuplicateTool,
         InboxFull,
         InvalidItem,
         JoinTimeout,
@@ -66,7 +67,9 @@ if TYPE_CHECKING:
         Stopped,
         TaskTooLarge,
         ToolDenied,
+        ToolFailed,
         ToolInputError,
+        ToolSignatureError,
         TurnYielded,
         UnknownAgent,
         UnknownCall,
@@ -102,6 +105,7 @@ _WHERE = {
     "DeliveryState": "core.lifecycle",
     "DeleteRefused": "core.errors",
     "DuplicateAgent": "core.errors",
+    "DuplicateTool": "core.errors",
     "ErrorInfo": "core.results",
     "Event": "core.events",
     "InboxFull": "core.errors",
@@ -154,6 +158,8 @@ _WHERE = {
     "ToolInputError": "core.errors",
     "ToolResult": "core.tool_results",
     "ToolView": "core.policy",
+    "ToolFailed": "core.errors",
+    "ToolSignatureError": "core.errors",
     "Turn": "agents",
     "TurnYielded": "core.errors",
     "UnknownAgent": "core.errors",
@@ -163,6 +169,7 @@ _WHERE = {
     "Usage": "core.results",
     "ValueLost": "core.errors",
     "agent": "agents",
+    "tool": "agents",
 }
 
 __all__ = [
@@ -181,6 +188,7 @@ __all__ = [
     "DeleteRefused",
     "DeliveryState",
     "DuplicateAgent",
+    "DuplicateTool",
     "ErrorInfo",
     "Event",
     "InboxFull",
@@ -230,8 +238,10 @@ __all__ = [
     "SyncTurn",
     "TaskTooLarge",
     "ToolDenied",
+    "ToolFailed",
     "ToolInputError",
     "ToolResult",
+    "ToolSignatureError",
     "ToolView",
     "Turn",
     "TurnYielded",
@@ -243,6 +253,7 @@ __all__ = [
     "ValueLost",
     "__version__",
     "agent",
+    "tool",
 ]
 
 

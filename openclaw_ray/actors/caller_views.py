@@ -103,7 +103,7 @@ def tools_of(core: Registry, journal: Journal, of: str) -> ToolView:
         agent_id=session.agent,
         depth=session.depth,
         max_spawn_depth=s.depth_cap,
-        universe=TOOLS,
+        universe=(*TOOLS, *(entry.tools if entry is not None else ())),
         session_key=session.key,
         role=str(session.role) if s.limits.compat is Compat.V2026_7 else None,
         sandboxed=facts is not None and facts.sandboxed,

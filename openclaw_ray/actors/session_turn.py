@@ -25,7 +25,7 @@ from openclaw_ray.actors.requester import Requester
 from openclaw_ray.agents.descendants import kill_descendants
 from openclaw_ray.agents.hygiene import Baseline, check
 from openclaw_ray.agents.outcome import failed
-from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.agents.port import SpawnRequest, ToolTask
 from openclaw_ray.agents.run_turn import Ended
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.lifecycle import Cause, RunState
@@ -405,6 +405,12 @@ class SessionTurn:
         from openclaw_ray.actors.asking import ask_later
 
         return ask_later(lambda: getattr(self.courier.registry, method).remote(*args), _LOOK_WITHIN)
+
+    def task(self, task: ToolTask) -> Future[Any]:
+        """See `TurnPort.task`."""
+        from openclaw_ray.actors.tool_task import run_as_task
+
+        return run_as_task(task)
 
     def append(self, role: str, text: str, meta: dict[str, Any] | None = None) -> None:
         """See `TurnPort.append`; ``meta`` is the runtime's own word on the row."""

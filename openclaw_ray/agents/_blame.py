@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+from openclaw_ray.agents.info import MARK
 from openclaw_ray.agents.text import said
 
 __all__ = ["why_not_picklable"]
@@ -55,6 +56,8 @@ def _parts(thing: Any) -> Iterator[tuple[str, Any]]:
                 yield f"closed-over {name}", cell.cell_contents
             except ValueError:
                 continue  # never assigned
+        for tool in getattr(getattr(thing, MARK, None), "tools", ()):
+            yield f"tool {getattr(tool, '__name__', tool)}", tool
         for value in (*(thing.__defaults__ or ()), *(thing.__kwdefaults__ or {}).values()):
             yield "a default argument", value
 

@@ -8,6 +8,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from openclaw_ray.agents._origin import origin_of
+from openclaw_ray.agents.info import agent_info
 from openclaw_ray.agents.pickling import dumps
 
 __all__ = ["identity"]
@@ -19,7 +20,7 @@ def identity(agent: Any, data: bytes) -> str:
     """A hash of the module's source and the qualified name; of the pickle ``data`` where there is no source.
 
     A function made by another one counts with what it has closed over: the same source and the same name, and
-    yet each of them another agent.
+    yet each of them another agent. So does one with its tools.
     """
     origin = origin_of(agent)
     digest = hashlib.sha256()
@@ -28,6 +29,9 @@ def identity(agent: Any, data: bytes) -> str:
     else:
         for part in _parts(agent, set()):
             digest.update(part + b"\0")
+        for tool in agent_info(agent).tools:
+            for part in _parts(tool, set()):
+                digest.update(part + b"\0")
     return digest.hexdigest()
 
 

@@ -14,7 +14,7 @@ from openclaw_ray.agents.port import SpawnRequest, TurnPort
 from openclaw_ray.agents.session_view import SessionView, TurnEvent, session_view, turn_events
 from openclaw_ray.agents.state import load_state
 from openclaw_ray.agents.text import bounded, clean
-from openclaw_ray.agents.tools.calling import TOOLS
+from openclaw_ray.agents.tools.catalog import TOOLS
 from openclaw_ray.agents.tools.tool import Caller, Tool
 from openclaw_ray.core.errors import Cancelled, CannotWait, NothingPending, TurnYielded
 from openclaw_ray.core.lifecycle import RunKind
@@ -60,6 +60,7 @@ class TurnBase:
         input: Any = None,
         completions: Iterable[Completion] = (),
         on_cancel: Callable[[str], None] = nothing,
+        catalog: Callable[[], Mapping[str, Tool]] | None = None,
     ) -> None:
         self.kind = RunKind(spec.kind)
         self.text: str = spec.text
@@ -79,6 +80,10 @@ class TurnBase:
         self._reason: str | None = None
         self._tool_view: ToolView | None = None
         self._on_cancel = on_cancel
+        self._catalog_of = catalog
+        self._tools: Mapping[str, Tool] | None = None
+        self._held: dict[str, Any] = {}
+        self._at_end: list[Callable[[], None]] = []
         self._dismissed: set[str] = set()
         self._unheard: set[str] = set()
         self._births = {done.run_id: number for number, done in enumerate(self.completions)}
@@ -168,21 +173,28 @@ class TurnBase:
         self._watch.wake()
         self._on_cancel(reason)
 
+    def _end(self) -> None:
+        """The agent has returned or raised: what its tools still have at work is ended, the newest first."""
+        while self._at_end:
+            self._at_end.pop()()
+
     # ------------------------------------------------------------------ steps between waits
 
     def _caller(self) -> Caller:
         """This turn as tools see it."""
-        return Caller(self.session, self._keeps_transcript, self._port, self._children, self._unheard.add)
+        return Caller(self.session, self._keeps_transcript, self._port, self._children, self._unheard.add, self)
+
+    def _catalog(self) -> Mapping[str, Tool]:
+        """The tools that there are for it; looked up when the first one is asked for."""
+        if self._tools is None:
+            self._tools = TOOLS if self._catalog_of is None else self._catalog_of()
+        return self._tools
 
     def _sent(self, sent: Sent | Receipt) -> Sent:
         if isinstance(sent, Receipt):
             accepted(sent)
             raise AssertionError("a receipt that is accepted is no refusal")
         return sent
-    def _catalog(self) -> Mapping[str, Tool]:
-        """The tools that there are for it, allowed or not."""
-        return TOOLS
-
     def _admitted(self, request: SpawnRequest, receipt: Receipt) -> Receipt:
         accepted(receipt)
         if not request.expects:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from openclaw_ray.agents.info import check_callable
+from openclaw_ray.agents.tools.catalog import checked_tools
 
 __all__ = ["Agent", "turn_method"]
 
@@ -19,16 +21,20 @@ class Agent:
         id: the agent's id; the class's own name in lower case if not given.
         resumable, spawns, follow_up: see `openclaw_ray.agents.info.AgentInfo`; a class is told of its
             children's ends by further turns unless it says otherwise. One with an `on_resume` is resumable.
+        tools: what its turns may call beside the session tools, see `agent`; a subclass has those of its own, or, if
+            it says nothing, its base's.
 
     Raises:
         TypeError: when the class is made: a method cannot be called with a turn, or is a generator; ``resumable`` is
-            no bool, or denies an `on_resume` of the same class.
+            no bool, or denies an `on_resume` of the same class; something in ``tools`` is no tool.
+        ValueError, DuplicateTool: by ``tools``, as by `agent`.
     """
 
     id: ClassVar[str] = ""
     resumable: ClassVar[bool] = False
     spawns: ClassVar[bool] = True
     follow_up: ClassVar[bool] = True
+    tools: ClassVar[Sequence[Callable[..., Any] | str]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -38,6 +44,8 @@ class Agent:
         for name in ("on_turn", "on_resume"):
             if name in cls.__dict__:
                 check_callable(cls.__dict__[name], "self", "turn")
+        if "tools" in cls.__dict__:
+            cls.tools = checked_tools(cls.tools)
         says = cls.__dict__.get("resumable")
         if says not in (None, True, False):
             raise TypeError(f"{cls.__name__}.resumable is True or False, not {says!r}")

@@ -27,9 +27,10 @@ from openclaw_ray.agents._by_value import by_value
 from openclaw_ray.agents._class_memory import ClassMemory
 from openclaw_ray.agents._identity import identity
 from openclaw_ray.agents._origin import is_installed, module_of, origin_of
-from openclaw_ray.agents.info import agent_info
+from openclaw_ray.agents.info import AgentInfo, agent_info
 from openclaw_ray.agents.pickling import dumps
 from openclaw_ray.agents.text import said
+from openclaw_ray.agents.tools.catalog import checked_tools, tool_name
 from openclaw_ray.core.errors import AgentImportError, AgentNotPicklable, DuplicateAgent, UnknownAgent
 
 __all__ = ["AgentCode", "Bundle", "LoadedBundle", "import_check", "load_bundle", "make_bundle"]
@@ -44,6 +45,7 @@ class AgentCode:
         hash: its identity, see the module.
         origin: ``module:qualname (file)``.
         resumable, spawns, follow_up: see `openclaw_ray.agents.info.AgentInfo`.
+        tools: names of those that it lists.
     """
 
     id: str
@@ -52,6 +54,7 @@ class AgentCode:
     resumable: bool
     spawns: bool
     follow_up: bool
+    tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,7 @@ def make_bundle(agents: Iterable[Any], app_dir: str | None = None) -> Bundle:
     Raises:
         TypeError, ValueError: something is no agent, or its id cannot be one.
         DuplicateAgent: two agents with one id; names both origins.
+        DuplicateTool: two tools of an agent with one name; names both origins.
         AgentNotPicklable: names what in it cannot be pickled.
     """
     codes: dict[str, AgentCode] = {}
@@ -165,17 +169,21 @@ def make_bundle(agents: Iterable[Any], app_dir: str | None = None) -> Bundle:
         if given.setdefault(info.id, agent) is agent and info.id in codes:
             continue
         origin = origin_of(agent)
+        checked_tools(info.tools)
         modules = _travels(agent)
         data = _pickled(agent, info.id, modules)
-        code = AgentCode(info.id, identity(agent, data), str(origin), info.resumable, info.spawns, info.follow_up)
+        marks = (info.resumable, info.spawns, info.follow_up)
+        names = tuple(tool_name(tool) for tool in info.tools)
+        code = AgentCode(info.id, identity(agent, data), str(origin), *marks, names)
         known = codes.setdefault(info.id, code)
         if known.hash != code.hash:
             raise DuplicateAgent(info.id, known.origin, code.origin)
         if known is code:
             packed[info.id] = (origin.module, origin.file, data)
             travelling.update(modules)
-            if origin.root is not None and origin.root not in paths:
-                paths.append(origin.root)
+            for root in (origin.root, *_tool_roots(info)):
+                if root is not None and root not in paths:
+                    paths.append(root)
     ordered = tuple(codes[agent_id] for agent_id in sorted(codes))
     name = repr(([(code.id, code.hash) for code in ordered], paths))
     return Bundle(
@@ -224,6 +232,11 @@ def _pickled(agent: Any, agent_id: str, modules: Iterable[str]) -> bytes:
             return dumps(agent)
         except Exception as exc:
             raise AgentNotPicklable(agent_id, why_not_picklable(agent, exc, dumps)) from exc
+
+
+def _tool_roots(info: AgentInfo) -> list[str | None]:
+    """Folders that an agent's tools are to be imported from, where they are not in its own module."""
+    return [origin_of(tool).root for tool in info.tools if not isinstance(tool, str)]
 
 
 def _travels(agent: Any) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 from openclaw_ray.agents.info import MARK, AgentInfo, check_callable, checked_id
+from openclaw_ray.agents.tools.catalog import checked_tools
 
 __all__ = ["agent"]
 
@@ -19,7 +20,12 @@ def agent(function: F, /) -> F: ...
 
 @overload
 def agent(
-    *, id: str | None = None, resumable: bool = False, spawns: bool = True, follow_up: bool = False
+    *,
+    id: str | None = None,
+    resumable: bool = False,
+    spawns: bool = True,
+    follow_up: bool = False,
+    tools: Sequence[Callable[..., Any] | str] = (),
 ) -> Callable[[F], F]: ...
 
 
@@ -31,6 +37,7 @@ def agent(
     resumable: bool = False,
     spawns: bool = True,
     follow_up: bool = False,
+    tools: Sequence[Callable[..., Any] | str] = (),
 ) -> F | Callable[[F], F]:
     """Make a function an agent; usable with and without parentheses (DESIGN.md 7).
 
@@ -40,23 +47,29 @@ def agent(
     Args:
         id: the agent's id; the function's name in lower case if not given.
         resumable: see `AgentInfo`; so are ``spawns`` and ``follow_up``.
+        tools: what its turns may call beside the session tools: functions that are a `tool`, and the names of the
+            built-in ones that touch the machine (``read``, ``write``, ``edit``, ``exec``, ``process``).
 
     A resumable one takes the turn of an interrupted run itself, ``turn.kind`` being ``resume``; see `AgentInfo` for
     what of it is in effect now.
 
     Raises:
-        TypeError: not a function that can be called with a turn and returns its outcome; a setting that is no bool.
-        ValueError: the id cannot be one.
+        TypeError: not a function that can be called with a turn and returns its outcome; a setting that is no bool;
+            a tool that is none.
+        ValueError: the id cannot be one; there is no built-in tool of that name.
+        DuplicateTool: two tools of one name.
     """
 
     for name, value in (("resumable", resumable), ("spawns", spawns), ("follow_up", follow_up)):
         if not isinstance(value, bool):
             raise TypeError(f"@agent({name}=…) is True or False, not {value!r}")
 
+    own = checked_tools(tools)
+
     def mark(function: F) -> F:
         _check_shape(function)
         name = function.__name__.lower() if id is None else id
-        setattr(function, MARK, AgentInfo(checked_id(name), resumable, spawns, follow_up))
+        setattr(function, MARK, AgentInfo(checked_id(name), resumable, spawns, follow_up, own))
         return function
 
     return mark if function is None else mark(function)

@@ -25,12 +25,15 @@ class AgentInfo:
             ends ``failed``, cause ``interrupted`` (DESIGN.md 10).
         spawns: it may have children; one that may not is placed more freely (PROTOCOL.md 3.3).
         follow_up: it wants a further turn when children that outlived its turn have settled (PROTOCOL.md 5.3)
+        tools: those that it has beside the built-in ones of every session: functions that are tools, and names of
+            built-in ones that it asks for.
     """
 
     id: str
     resumable: bool = False
     spawns: bool = True
     follow_up: bool = False
+    tools: tuple[Any, ...] = ()
 
 
 def checked_id(name: str) -> str:
@@ -78,7 +81,8 @@ def agent_info(agent: Any) -> AgentInfo:
     if isinstance(agent, type) and issubclass(agent, Agent):
         if agent is Agent:
             raise TypeError("Agent itself is no agent; pass a subclass that has on_turn")
-        return AgentInfo(checked_id(agent.id), bool(agent.resumable), bool(agent.spawns), bool(agent.follow_up))
+        marks = (bool(agent.resumable), bool(agent.spawns), bool(agent.follow_up))
+        return AgentInfo(checked_id(agent.id), *marks, tuple(agent.tools))
     if isinstance(agent, Agent):
         kind = type(agent).__name__
         raise TypeError(f"pass the class {kind}, not an instance: each activation makes its own")

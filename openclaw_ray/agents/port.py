@@ -20,7 +20,7 @@ from openclaw_ray.core.session_asks import SessionAnswer
 from openclaw_ray.core.session_facts import ChildAsk
 from openclaw_ray.core.transcript_pages import TranscriptPage
 
-__all__ = ["Child", "SpawnRequest", "TurnPort"]
+__all__ = ["Child", "SpawnRequest", "ToolTask", "TurnPort"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,20 @@ class SpawnRequest:
     cleanup: str = "keep"
     ask: ChildAsk | None = None
     send: SendAsk | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTask:
+    """A call of a function that is to run as a Ray task: ``function(**values)``, awaited if it ``waits``.
+
+    ``options`` are the task's: CPUs, GPUs, other resources.
+    """
+
+    tool: str
+    function: Callable[..., Any]
+    values: Mapping[str, Any]
+    waits: bool
+    options: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +155,12 @@ class TurnPort(Protocol):
         self, session: Mapping[str, Any], limit: int, offset: int = 0, anchor: str = ""
     ) -> Future[TranscriptPage]:
         """A page of the transcript of a session that the registry has told of."""
+
+    def task(self, task: ToolTask) -> Future[Any]:
+        """Run a tool's function as a Ray task, where there is a Ray, else in a thread. Cancelling the future ends it.
+
+        It gives what the function returns or raises.
+        """
 
     @property
     def cancelled(self) -> str | None:

@@ -18,8 +18,9 @@ import contextvars
 import inspect
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from openclaw_ray.agents._turn_base import TurnBase
@@ -30,6 +31,8 @@ from openclaw_ray.agents.port import TurnPort
 from openclaw_ray.agents.state import dump_state
 from openclaw_ray.agents.sync_turn import SyncTurn
 from openclaw_ray.agents.text import said
+from openclaw_ray.agents.tools.catalog import catalog
+from openclaw_ray.agents.tools.tool import Tool
 from openclaw_ray.agents.traces import agent_traceback
 from openclaw_ray.agents.turn import Turn
 from openclaw_ray.agents.turn_loop import TurnLoop
@@ -70,10 +73,16 @@ class TurnRunner:
 
     Args:
         loop: where async agents run; left as they leave it, `hygiene.check` tidies it.
+        catalog: gives the tools of an agent that lists these.
     """
 
-    def __init__(self, loop: TurnLoop | None = None) -> None:
+    def __init__(
+        self,
+        loop: TurnLoop | None = None,
+        catalog: Callable[[tuple[Any, ...]], Mapping[str, Tool]] = catalog,
+    ) -> None:
         self.loop = TurnLoop() if loop is None else loop
+        self._catalog = catalog
         self._turn: TurnBase | None = None
 
     def run(
@@ -103,7 +112,8 @@ class TurnRunner:
             call, outcome, waits = agent, None, is_async(agent)
         stop = _TaskCancel()
         kind = Turn if waits else SyncTurn
-        turn = kind(spec, port, input=input, completions=ends, on_cancel=stop)
+        tools = partial(self._catalog, info.tools)
+        turn = kind(spec, port, input=input, completions=ends, on_cancel=stop, catalog=tools)
         if ends:
             port.consume([done.run_id for done in ends])
         held, state, end = None, None, None
@@ -117,6 +127,7 @@ class TurnRunner:
             end = control_flow(exc)
         finally:
             self._turn = None
+        turn._end()
         if outcome.state is RunState.SUCCEEDED:
             try:
                 state = dump_state(turn.state, spec.state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ from openclaw_ray.agents.audience import SyncAudience
 from openclaw_ray.agents.limit import SyncLimit
 from openclaw_ray.agents.sending import SEND_SECONDS, send_request, send_steps
 from openclaw_ray.agents.tools.calling import ToolCalls
-from openclaw_ray.agents.within import Within
+from openclaw_ray.agents.within import Coro, Within
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.message import MessageMode
 from openclaw_ray.core.policy import ToolView
@@ -162,17 +163,20 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
 
     # ------------------------------------------------------------------ waiting
 
-    def _run(self, steps: Generator[Future[Any] | Within, Any, T]) -> T:
+    def _run(self, steps: Generator[Future[Any] | Within | Coro, Any, T]) -> T:
         self.check()
-        try:
-            waited = next(steps)
-            while True:
-                waited = steps.send(self._waited(waited))
-        except StopIteration as done:
-            result: T = done.value
-            return result
+        with contextlib.closing(steps):  # a wait that ends otherwise is told to the tool
+            try:
+                waited = next(steps)
+                while True:
+                    waited = steps.send(self._waited(waited))
+            except StopIteration as done:
+                result: T = done.value
+                return result
 
-    def _waited(self, waited: Future[Any] | Within) -> Any:
+    def _waited(self, waited: Future[Any] | Within | Coro) -> Any:
+        if isinstance(waited, Coro):
+            raise TypeError("a plain turn awaits nothing")
         if not isinstance(waited, Within):
             return self._result_of(waited)
         wait, deadline = SyncWait(), Deadline(waited.seconds)

@@ -15,7 +15,7 @@ from openclaw_ray.agents.audience import AsyncAudience
 from openclaw_ray.agents.limit import AsyncLimit
 from openclaw_ray.agents.sending import SEND_SECONDS, send_request, send_steps
 from openclaw_ray.agents.tools.calling import ToolCalls
-from openclaw_ray.agents.within import Within
+from openclaw_ray.agents.within import Coro, Within
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.message import MessageMode
 from openclaw_ray.core.policy import ToolView
@@ -187,6 +187,7 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             UnknownTool: there is no such tool.
             ToolDenied: the session may not have it; names the rule and the configuration path.
             ToolInputError: a parameter is unknown, missing or of another type.
+            ToolFailed: a tool of one's own has raised.
             TurnYielded: by ``sessions_yield``: the turn ends here.
             Cancelled: the turn is to end.
         """
@@ -278,17 +279,20 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
 
     # ------------------------------------------------------------------ waiting
 
-    async def _run(self, steps: Generator[Future[Any] | Within, Any, T]) -> T:
+    async def _run(self, steps: Generator[Future[Any] | Within | Coro, Any, T]) -> T:
         self.check()
-        try:
-            waited = next(steps)
-            while True:
-                waited = steps.send(await self._waited(waited))
-        except StopIteration as done:
-            result: T = done.value
-            return result
+        with contextlib.closing(steps):  # a wait that ends otherwise is told to the tool
+            try:
+                waited = next(steps)
+                while True:
+                    waited = steps.send(await self._waited(waited))
+            except StopIteration as done:
+                result: T = done.value
+                return result
 
-    async def _waited(self, waited: Future[Any] | Within) -> Any:
+    async def _waited(self, waited: Future[Any] | Within | Coro) -> Any:
+        if isinstance(waited, Coro):
+            return await waited.work
         if not isinstance(waited, Within):
             return await self._result_of(waited)
         wait, deadline = AsyncWait(), Deadline(waited.seconds)

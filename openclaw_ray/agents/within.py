@@ -1,12 +1,13 @@
-"""A wait with an end, as steps between which a turn waits yield it."""
+"""What steps between which a turn waits may yield beside a future: a wait with an end, a coroutine."""
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Within"]
+__all__ = ["Coro", "Within"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +29,10 @@ class Within:
         """What was waited for has come."""
         done = [future.done() for future in self.futures]
         return any(done) if self.first and done else all(done)
+
+
+@dataclass(frozen=True, slots=True)
+class Coro:
+    """A coroutine that an async turn awaits in its own task; only such a turn's call may yield one."""
+
+    work: Coroutine[Any, Any, None]

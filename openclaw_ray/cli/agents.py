@@ -76,6 +76,7 @@ def agent_rows(known: Mapping[str, object], config: Config, limits: RuntimeLimit
         limits: those of the whole runtime.
     """
     from openclaw_ray.agents.info import agent_info
+    from openclaw_ray.agents.tools.catalog import tool_name
     from openclaw_ray.runtime.opening import default_agent
 
     ids = [*known, *(named for named in config.named_agents if named not in known)]
@@ -94,6 +95,7 @@ def agent_rows(known: Mapping[str, object], config: Config, limits: RuntimeLimit
                 "spawns": None if info is None else info.spawns,
                 "resumable": None if info is None else info.resumable,
                 "followUp": None if info is None else info.follow_up,
+                "tools": None if info is None else [tool_name(tool) for tool in info.tools],
                 "allowAgents": [agent_id] if own.allow_agents is None else list(own.allow_agents),
                 "allowAgentsPath": own.allow_path,
                 "requireAgentId": own.require_agent_id,

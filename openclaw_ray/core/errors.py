@@ -63,7 +63,16 @@ from openclaw_ray.core.errors_runtime import (
     StateTooLarge,
     TaskTooLarge,
 )
-from openclaw_ray.core.errors_tools import NoToolsLeft, ToolDenied, ToolInputError, UnknownCall, UnknownTool
+from openclaw_ray.core.errors_tools import (
+    DuplicateTool,
+    NoToolsLeft,
+    ToolDenied,
+    ToolFailed,
+    ToolInputError,
+    ToolSignatureError,
+    UnknownCall,
+    UnknownTool,
+)
 
 __all__ = [
     "AgentImportError",
@@ -77,6 +86,7 @@ __all__ = [
     "ConfigFault",
     "DeleteRefused",
     "DuplicateAgent",
+    "DuplicateTool",
     "InboxFull",
     "InvalidItem",
     "JoinTimeout",
@@ -113,7 +123,9 @@ __all__ = [
     "Stopped",
     "TaskTooLarge",
     "ToolDenied",
+    "ToolFailed",
     "ToolInputError",
+    "ToolSignatureError",
     "TurnYielded",
     "UnknownAgent",
     "UnknownCall",

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 from openclaw_ray.core.errors_base import OpenClawRayError, name_list
 
-__all__ = ["NoToolsLeft", "ToolDenied", "ToolInputError", "UnknownCall", "UnknownTool"]
+__all__ = [
+    "DuplicateTool",
+    "NoToolsLeft",
+    "ToolDenied",
+    "ToolFailed",
+    "ToolInputError",
+    "ToolSignatureError",
+    "UnknownCall",
+    "UnknownTool",
+]
 
 
 @dataclass(eq=False, repr=False)
@@ -76,6 +85,49 @@ class ToolInputError(OpenClawRayError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.tool}: {self.parameter}: {self.detail}"
+
+
+@dataclass(eq=False, repr=False)
+class ToolSignatureError(OpenClawRayError, TypeError):
+    """`@tool` on what cannot be one: a parameter has no type, or one that no JSON value stands for."""
+
+    tool: str
+    parameter: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"tool {self.tool}: {self.parameter + ': ' if self.parameter else ''}{self.detail}"
+
+
+@dataclass(eq=False, repr=False)
+class ToolFailed(OpenClawRayError, RuntimeError):
+    """A tool of one's own has raised: ``kind`` and ``message`` are its exception's, ``traceback`` where that is known.
+
+    Raised by ``turn.call``; the exception itself is its ``__cause__`` if it was raised in this process.
+    """
+
+    tool: str
+    kind: str
+    message: str
+    traceback: str | None = None
+
+    def __str__(self) -> str:
+        return f"tool {self.tool} raised {self.kind}: {self.message}"
+
+
+@dataclass(eq=False, repr=False)
+class DuplicateTool(OpenClawRayError, ValueError):
+    """One name for two tools of an agent, or for a tool of its own and a built-in one."""
+
+    tool: str
+    origin_a: str
+    origin_b: str
+
+    def __str__(self) -> str:
+        return (
+            f"tool {self.tool!r} stands for two tools: {self.origin_a} and {self.origin_b}; "
+            "give one of them another name: @tool(name=…)"
+        )
 
 
 @dataclass(eq=False, repr=False)

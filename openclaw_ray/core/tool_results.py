@@ -24,11 +24,13 @@ class ToolResult:
         tool: which tool.
         fields: the JSON object, camelCase; not to be changed.
         receipt: of ``sessions_spawn``, for `Turn.join`; else `None`.
+        value: what a tool of one's own has returned, as it is; a model is not shown it. `None` for built-in ones.
     """
 
     tool: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     receipt: Receipt | None = None
+    value: Any = None
 
     @property
     def status(self) -> str:

@@ -275,6 +275,7 @@ def agent_entries(config: Config, bundle: Any, there: Mapping[str, AgentEntry]) 
             code.follow_up,
             config.agent_limits(code.id),
             bundle.modules,
+            code.tools,
         )
         for code in bundle.agents
     ]

@@ -11,8 +11,9 @@ from typing import Any
 from openclaw_ray.agents.info import MARK
 from openclaw_ray.agents.outcome import failed, outcome_of_return
 from openclaw_ray.agents.pickling import dumps
-from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.agents.port import SpawnRequest, ToolTask
 from openclaw_ray.agents.tools import TOOLS
+from openclaw_ray.agents.tools.function_tool import plain_task
 from openclaw_ray.core.announce import idempotency_key
 from openclaw_ray.core.announce_text import announce_status, status_label
 from openclaw_ray.core.errors import SpawnError, SpawnForbidden
@@ -259,6 +260,10 @@ class AnsweringPort:
         future: Future[Any] = Future()
         future.set_exception(error)
         return future
+
+    def task(self, task: ToolTask) -> Future[Any]:
+        """See `TurnPort.task`; there is no Ray."""
+        return plain_task(task)
 
     @property
     def cancelled(self) -> str | None:

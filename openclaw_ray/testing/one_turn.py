@@ -21,6 +21,7 @@ from openclaw_ray.core.protocol.messages import Row, Spec
 from openclaw_ray.core.results import Completion, Result, Usage
 from openclaw_ray.testing.answering import AnsweringPort, ProgressSaid, result_of
 from openclaw_ray.testing.local.memory import ProcessMemory
+from openclaw_ray.testing.tool_stubs import stubbed_catalog
 
 __all__ = ["TurnRun", "run_turn"]
 
@@ -69,6 +70,7 @@ def run_turn(
     completions: Iterable[Completion] = (),
     kind: RunKind | str | None = None,
     index: int | None = None,
+    tools: Mapping[str, Any] | None = None,
 ) -> TurnRun:
     """Run one turn of an agent in this thread: no Ray, no runtime, no limits; its children are made up by the test.
 
@@ -106,11 +108,15 @@ def run_turn(
         completions: ends of earlier children, for a turn that was started for them.
         kind: ``turn.kind``; ``wake`` with completions, else ``task``.
         index: ``turn.index``, for a map's item.
+        tools: for each tool that is not to be called itself, what it returns, an exception that it raises, or a
+            function that is given the call's parameters by name and returns or raises either. A call is read first, as
+            ever; the other tools are real, those with Ray options run plainly.
 
     Raises:
         AssertionError: the turn spawned what ``children`` has no answer for, whatever the agent made of that; or an
             answer raised it.
-        TypeError: ``agent`` is no agent, or ``session`` has a field that there is not.
+        TypeError: ``agent`` is no agent, it has no tool of a name in ``tools``, or ``session`` has a field that there
+            is not.
         StateTooLarge: ``state`` has more than 64 KB.
     """
     info = agent_info(agent)
@@ -124,9 +130,12 @@ def run_turn(
     for done in ends:
         port.adopt(done)
 
+    stubs = stubbed_catalog(tools or {})
+    stubs(info.tools)
+
     def run() -> tuple[Ended, Result[Any]]:
         with standing_in(memory):
-            runner = TurnRunner()
+            runner = TurnRunner(catalog=stubs)
             ended = runner.run(spec, agent, port, input=input, completions=ends)
             runner.loop.tidy()
             runner.loop.close()

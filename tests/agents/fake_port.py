@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.agents.port import SpawnRequest, ToolTask
+from openclaw_ray.agents.tools.function_tool import plain_task
 from openclaw_ray.core.lifecycle import ResultStatus
 from openclaw_ray.core.policy import ToolView
 from openclaw_ray.core.protocol.messages import Row, Spec
@@ -183,6 +184,10 @@ class FakePort:
             future.set_result([each for each in view if what != "kin" or target in _names(each)][:limit])
         self.asked.set()
         return future
+
+    def task(self, task: ToolTask) -> Future[Any]:
+        self.log.append(f"task {task.tool} {dict(task.options)}")
+        return plain_task(task)
 
     def append(self, role: str, text: str) -> None:
         self.rows.append(Row("session", 1, len(self.rows), role, text, 1.5))

@@ -90,12 +90,13 @@ class Drive:
         *,
         input: Any = None,
         completions: Any = (),
+        tools: Any = (),
         **spec: Any,
     ) -> Ended:
         """Run a turn; whatever the body raises is its outcome."""
         ended = self.runner.run(
             make_spec(**spec),
-            as_agent(self.kind, body),
+            as_agent(self.kind, body, tools=tools),
             port or FakePort(),
             input=input,
             completions=completions,

@@ -16,7 +16,7 @@ APP = """import openclaw_ray as oc
 def main(turn: oc.SyncTurn) -> str:
     return ""
 
-@oc.agent(spawns=False)
+@oc.agent(spawns=False, tools=["read"])
 def reader(turn: oc.SyncTurn) -> str:
     return ""
 
@@ -56,6 +56,7 @@ def test_agents_are_listed_with_their_origin_and_limits(files: Path, capsys: pyt
     assert list(rows) == ["main", "reader", "judge", "elsewhere"]
     assert rows["main"]["origin"] == "listed_app.py:3"
     assert rows["judge"]["origin"] == "listed_app.py:11"
+    assert [row["tools"] for row in rows.values()] == [[], ["read"], [], None]
     assert (rows["elsewhere"]["origin"], rows["elsewhere"]["code"]) == ("c.json5", False)
     assert [row["default"] for row in rows.values()] == [False, False, True, False]
     assert [row["spawns"] for row in rows.values()] == [True, False, True, None]

@@ -30,6 +30,8 @@ MODULES = (
     "tool_params",
     "tool_results",
     "visibility",
+    "value_readers",
+    "value_types",
 )
 HEAVY = ("ray", "numpy", "pydantic", "json5", "click", "rich", "asyncio")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, assert_type
 
 import openclaw_ray as oc
@@ -47,6 +47,39 @@ class Reviewer(oc.Agent):
 
     def on_resume(self, turn: oc.SyncTurn) -> None:
         assert_type(turn.index, int | None)
+
+
+@oc.tool
+def search(turn: oc.SyncTurn, query: str, limit: int = 3) -> list[str]:
+    return [query] * limit
+
+
+@oc.tool(name="measure", ray={"num_cpus": 2, "resources": {"licence": 1}})
+async def measure_it(n: int) -> int:
+    return n
+
+
+# so does a tool, which a test may call
+found: Callable[[oc.SyncTurn, str, int], list[str]] = search
+later: Callable[[int], Awaitable[int]] = measure_it
+oc.tool(name=7)  # type: ignore[call-overload]
+oc.tool(rays={})  # type: ignore[call-overload]
+oc.agent(tools=[7])  # type: ignore[list-item]
+
+
+@oc.agent(tools=[search, measure_it, "read", "exec"])
+def with_tools(turn: oc.SyncTurn) -> None:
+    assert_type(turn.tools.search(query="x"), oc.ToolResult)
+    assert_type(turn.call("exec", command="ls").error, str | None)
+    assert_type(turn.tools.search(query="x").value, Any)
+    search(turn, 7)  # type: ignore[arg-type]
+
+
+class WithTools(oc.Agent):
+    tools = [search, "write"]  # noqa: RUF012
+
+    async def on_turn(self, turn: oc.Turn) -> None:
+        assert_type(await turn.tools.write(path="a", content="b"), oc.ToolResult)
 
 
 def misspelt() -> None:

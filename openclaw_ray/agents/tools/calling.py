@@ -18,15 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from openclaw_ray.agents._waits import SyncWait, Watch, nothing
 from openclaw_ray.agents.port import TurnPort
-from openclaw_ray.agents.tools.agents_list import AGENTS_LIST
-from openclaw_ray.agents.tools.session_status import SESSION_STATUS
-from openclaw_ray.agents.tools.sessions import SESSIONS
-from openclaw_ray.agents.tools.sessions_history import SESSIONS_HISTORY
-from openclaw_ray.agents.tools.sessions_list import SESSIONS_LIST
-from openclaw_ray.agents.tools.sessions_send import SESSIONS_SEND
-from openclaw_ray.agents.tools.sessions_spawn import SESSIONS_SPAWN
-from openclaw_ray.agents.tools.sessions_yield import SESSIONS_YIELD
-from openclaw_ray.agents.tools.subagents import SUBAGENTS
+from openclaw_ray.agents.tools.catalog import TOOLS
 from openclaw_ray.agents.tools.tool import Caller, Steps, Tool
 from openclaw_ray.core.errors import UnknownTool
 from openclaw_ray.core.policy import ToolView
@@ -34,19 +26,6 @@ from openclaw_ray.core.tool_results import ToolResult
 
 __all__ = ["TOOLS", "ToolCalls", "ToolSet"]
 
-_ALL = (
-    AGENTS_LIST,
-    SESSION_STATUS,
-    SESSIONS,
-    SESSIONS_HISTORY,
-    SESSIONS_LIST,
-    SESSIONS_SEND,
-    SESSIONS_SPAWN,
-    SESSIONS_YIELD,
-    SUBAGENTS,
-)
-TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _ALL}
-"""The tools that there are, sorted by name."""
 R = TypeVar("R")
 
 

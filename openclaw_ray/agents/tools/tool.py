@@ -9,16 +9,17 @@ from typing import Any, TypeAlias
 
 from openclaw_ray.agents.port import TurnPort
 from openclaw_ray.agents.session_view import SessionView
-from openclaw_ray.agents.within import Within
+from openclaw_ray.agents.within import Coro, Within
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.core.tool_params import Parameter, read_params, schema
 from openclaw_ray.core.tool_results import ToolResult
 
-__all__ = ["Caller", "Steps", "Tool", "Within"]
+__all__ = ["Caller", "Coro", "Steps", "Tool", "Within"]
 
 
-Steps: TypeAlias = Generator[Future[Any] | Within, Any, ToolResult]
-"""What a tool does: each future that it yields is waited for, and sent back as its result; of a `Within`, `None`."""
+Steps: TypeAlias = Generator[Future[Any] | Within | Coro, Any, ToolResult]
+"""What a tool does: each future that it yields is waited for, and sent back as its result; of the others, `None`. The
+generator is closed when the wait ends otherwise, by a stop or a failed future."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Caller:
         port: its way to the runtime.
         children: gives the children whose ends no program has been given.
         unheard: is told of a child whose end nobody is to be told.
+        turn: the turn itself, for tools that are given it.
     """
 
     session: SessionView
@@ -38,6 +40,7 @@ class Caller:
     port: TurnPort
     children: Callable[[], list[Receipt]]
     unheard: Callable[[str], None]
+    turn: Any = None
 
 
 @dataclass(frozen=True)

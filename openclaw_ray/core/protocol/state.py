@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from openclaw_ray.core.clock import Clock
+from openclaw_ray.core.compact import grown
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.keys import mint_child
 from openclaw_ray.core.lanes import Lanes, Waiting, WaitingQueue
@@ -32,11 +33,13 @@ __all__ = ["AgentEntry", "State", "child_key"]
 child_key = mint_child
 
 
+@grown
 @dataclass(frozen=True, slots=True)
 class AgentEntry:
     """An agent that the runtime knows: which bundle has its code, and its settings.
 
-    ``modules`` go by value in that bundle; inputs for it are pickled with them by value, too.
+    ``modules`` go by value in that bundle; inputs for it are pickled with them by value, too. ``tools`` are the names of
+    those that it has beside the ones of every session.
     """
 
     id: str
@@ -48,6 +51,7 @@ class AgentEntry:
     follow_up: bool
     limits: AgentLimits
     modules: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
 
 
 @dataclass

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from openclaw_ray.actors.session_turn import STARTED_AFTER, SessionTurn, with_own_rows
 from openclaw_ray.agents.pickling import dumps
+from openclaw_ray.agents.port import ToolTask
 from openclaw_ray.agents.run_turn import Ended
+from openclaw_ray.agents.tools.function_tool import plain_task
 from openclaw_ray.core.protocol.messages import CleanCheck, Row, Spec, Started
 from openclaw_ray.core.transcript_pages import TranscriptPage
 from openclaw_ray.testing.local.courier import LocalRequester
@@ -61,6 +63,10 @@ class LocalTurn(SessionTurn):
         future: Future[list[Row]] = Future()
         future.set_result(rows[max(0, len(rows) - offset - limit) : max(0, len(rows) - offset)])
         return future
+
+    def task(self, task: ToolTask) -> Future[Any]:
+        """In a thread: there is no Ray."""
+        return plain_task(task)
 
     def transcript(
         self, session: Mapping[str, Any], limit: int, offset: int = 0, anchor: str = ""
