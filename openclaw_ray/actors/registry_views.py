@@ -49,8 +49,8 @@ class Views:
         asker: Asker | None = None,
     ) -> list[Any]:
         """A page of ``runs`` (or one ``run``), ``sessions`` or ``events``; or ``children``, ``agents``, ``kin``,
-        ``audience``, ``tools`` of a ``requester``. A turn is told of itself and of what it may see, and of nothing if it
-        is not the one that runs.
+        ``audience``, ``tools`` of a ``requester``. A turn is told of itself and of what it may see, and of nothing if
+        it is not the one that runs.
 
         Raises:
             SessionForbidden: it is not, or asks for another session or for events.

@@ -38,8 +38,8 @@ child_key = mint_child
 class AgentEntry:
     """An agent that the runtime knows: which bundle has its code, and its settings.
 
-    ``modules`` go by value in that bundle; inputs for it are pickled with them by value, too. ``tools`` are the names of
-    those that it has beside the ones of every session.
+    ``modules`` go by value in that bundle; inputs for it are pickled with them by value, too. ``tools`` are the names
+    of those that it has beside the ones of every session.
     """
 
     id: str
