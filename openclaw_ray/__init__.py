@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from openclaw_ray.agents import Agent, SessionView, SyncTurn, Turn, agent
+    from openclaw_ray.core.auth import Credential
     from openclaw_ray.core.errors import (
         AgentImportError,
         AgentNotPicklable,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         CannotPlace,
         ConfigError,
         ConfigFault,
+        CredentialStoreError,
         DeleteRefused,
         DuplicateAgent,
         InboxFull,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
         JoinTimeout,
         JournalError,
         MapInUse,
+        NoCredential,
         NotControlled,
         NothingPending,
         NotInTurn,
@@ -87,6 +90,8 @@ _WHERE = {
     "Completion": "core.results",
     "ConfigError": "core.errors",
     "ConfigFault": "core.errors",
+    "Credential": "core.auth",
+    "CredentialStoreError": "core.errors",
     "DeliveryState": "core.lifecycle",
     "DeleteRefused": "core.errors",
     "DuplicateAgent": "core.errors",
@@ -97,6 +102,7 @@ _WHERE = {
     "JoinTimeout": "core.errors",
     "JournalError": "core.errors",
     "MapInUse": "core.errors",
+    "NoCredential": "core.errors",
     "NotControlled": "core.errors",
     "NotInTurn": "core.errors",
     "NothingPending": "core.errors",
@@ -156,6 +162,8 @@ __all__ = [
     "Completion",
     "ConfigError",
     "ConfigFault",
+    "Credential",
+    "CredentialStoreError",
     "DeleteRefused",
     "DeliveryState",
     "DuplicateAgent",
@@ -166,6 +174,7 @@ __all__ = [
     "JoinTimeout",
     "JournalError",
     "MapInUse",
+    "NoCredential",
     "NotControlled",
     "NotInTurn",
     "NothingPending",

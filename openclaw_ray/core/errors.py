@@ -11,6 +11,7 @@ root.
 
 from __future__ import annotations
 
+from openclaw_ray.core.errors_auth import CredentialStoreError, NoCredential
 from openclaw_ray.core.errors_base import (
     AgentImportError,
     AgentNotPicklable,
@@ -68,6 +69,7 @@ __all__ = [
     "CannotPlace",
     "ConfigError",
     "ConfigFault",
+    "CredentialStoreError",
     "DeleteRefused",
     "DuplicateAgent",
     "InboxFull",
@@ -75,6 +77,7 @@ __all__ = [
     "JoinTimeout",
     "JournalError",
     "MapInUse",
+    "NoCredential",
     "NotControlled",
     "NotInTurn",
     "NothingPending",

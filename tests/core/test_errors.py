@@ -24,6 +24,8 @@ FAILED = Result(
 SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.OpenClawRayError: (),
     errors.ConfigError: (FAULTS,),
+    errors.CredentialStoreError: ("/x/auth-profiles.json", "not JSON: line 3"),
+    errors.NoCredential: ("docs", "anthropic", ("agent: /x/auth-profiles.json",), (("anthropic:a", "expired"),)),
     errors.UnknownAgent: ("ghost", ("main", "docs")),
     errors.DuplicateAgent: ("docs", "a.py:docs", "b.py:docs"),
     errors.AgentImportError: ("docs", "app", "/x/app.py", "No module named 'foo'"),

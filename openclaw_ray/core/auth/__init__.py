@@ -1,0 +1,42 @@
+"""Credentials: which profiles an agent has in reach, in which order they are tried, and the one that is handed out
+(SPEC.md I1; SCENARIOS.md 44). Pure: stores are read elsewhere (`openclaw_ray.store.credentials`).
+
+1. An agent has two stores: its own, and the shared one of the default agent, as fallback. A profile id that is in both
+   is the agent's own. ``agents.entries.<id>.ray.authIsolation`` takes the fallback away.
+2. `order_profiles` gives the profiles of one provider, first to be tried first, and says of each other one why not.
+3. `in_reach` is what can ever be used, whatever the time: it names the re-use class of the session's process.
+4. A secret is in a store, and in a `Credential` in the hands of the turn that asked for it; nowhere else.
+"""
+
+from __future__ import annotations
+
+from openclaw_ray.core.auth._credential import Credential
+from openclaw_ray.core.auth._eligible import Reason, Ref, env_refs
+from openclaw_ray.core.auth._order import ProfileOrder, order_profiles
+from openclaw_ray.core.auth._reach import NO_SCOPE, in_reach, pinned_profile, scope_of
+from openclaw_ray.core.auth._rules import AuthAsk, AuthOutcome, AuthRules, StoreName
+from openclaw_ray.core.auth._usage import FailureReason, after_failure, after_success
+from openclaw_ray.core.auth._view import auth_view, choose, looked_at
+
+__all__ = [
+    "NO_SCOPE",
+    "AuthAsk",
+    "AuthOutcome",
+    "AuthRules",
+    "Credential",
+    "FailureReason",
+    "ProfileOrder",
+    "Reason",
+    "Ref",
+    "StoreName",
+    "after_failure",
+    "after_success",
+    "auth_view",
+    "choose",
+    "env_refs",
+    "in_reach",
+    "looked_at",
+    "order_profiles",
+    "pinned_profile",
+    "scope_of",
+]
