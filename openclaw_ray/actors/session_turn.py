@@ -21,11 +21,14 @@ from typing import TYPE_CHECKING, Any
 from openclaw_ray.actors.courier_thread import STOPPING
 from openclaw_ray.actors.payload import unpack
 from openclaw_ray.actors.requester import Requester
+from openclaw_ray.actors.wire import pack
 from openclaw_ray.agents.descendants import kill_descendants
 from openclaw_ray.agents.hygiene import Baseline, check
 from openclaw_ray.agents.outcome import failed
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.agents.run_turn import Ended
+from openclaw_ray.core.auth import AuthAsk, AuthOutcome
+from openclaw_ray.core.errors import OpenClawRayError, RuntimeUnavailable
 from openclaw_ray.core.lifecycle import Cause, RunState
 from openclaw_ray.core.protocol.messages import (
     Cancel,
@@ -313,6 +316,27 @@ class SessionTurn:
 
         filters = {"requester": self.spec.session_key, "target": target}
         return ask_later(lambda: self.courier.registry.view.remote(what, filters, limit, 0), _LOOK_WITHIN)
+
+    def auth(self, request: AuthAsk | AuthOutcome) -> Future[Any]:
+        """See `TurnPort.auth`."""
+        from openclaw_ray.actors.asking import ask_later
+        from openclaw_ray.actors.auth_wire import unpack_answer
+
+        spec, packed = self.spec, pack(request)
+        future: Future[Any] = Future()
+
+        def came(asked: Future[bytes]) -> None:
+            try:
+                future.set_result(unpack_answer(asked.result()))
+            except OpenClawRayError as error:
+                future.set_exception(error)
+            except Exception as error:  # noqa: BLE001 - of Ray: the registry did not answer
+                future.set_exception(RuntimeUnavailable("registry", _LOOK_WITHIN, str(error).splitlines()[0]))
+
+        ask_later(
+            lambda: self.courier.registry.auth.remote(spec.session_key, spec.activation, packed), _LOOK_WITHIN
+        ).add_done_callback(came)
+        return future
 
     def append(self, role: str, text: str) -> None:
         """See `TurnPort.append`."""

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
@@ -98,6 +99,13 @@ class TurnPort(Protocol):
     def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
         """What the registry knows of this session: ``children`` (`ChildFacts`, newest first), ``agents`` (one
         `AllowedAgents`), or ``kin`` (what the session or run ``target`` is to it: one `KinFacts`, or none)."""
+
+    def auth(self, request: AuthAsk | AuthOutcome) -> Future[Any]:
+        """A credential (a `Credential`), or a word on how one has done (`None`); see `openclaw_ray.core.auth`.
+
+        Raises, by its future:
+            NoCredential, CredentialStoreError: there is none for this session.
+        """
 
     @property
     def cancelled(self) -> str | None:

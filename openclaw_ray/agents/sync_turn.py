@@ -12,6 +12,8 @@ from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import Deadline, SyncWait, nothing
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.tools.tool import Within
+from openclaw_ray.agents.turn_auth import SyncTurnAuth
+from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.tool_results import ToolResult
@@ -133,6 +135,15 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
         self.check()
         rows = self._result_of(self._port.history(limit, offset))
         return plain_rows(rows)
+
+    @property
+    def auth(self) -> SyncTurnAuth:
+        """The credentials of this session's agent."""
+        return SyncTurnAuth(self._asks_auth)
+
+    def _asks_auth(self, request: AuthAsk | AuthOutcome) -> Any:
+        self.check()
+        return self._result_of(self._port.auth(request))
 
     # ------------------------------------------------------------------ waiting
 

@@ -13,6 +13,8 @@ from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import AsyncWait, Deadline, nothing
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.tools.tool import Within
+from openclaw_ray.agents.turn_auth import TurnAuth
+from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.tool_results import ToolResult
@@ -204,6 +206,15 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
         self.check()
         rows = await self._result_of(self._port.history(limit, offset))
         return plain_rows(rows)
+
+    @property
+    def auth(self) -> TurnAuth:
+        """The credentials of this session's agent."""
+        return TurnAuth(self._asks_auth)
+
+    async def _asks_auth(self, request: AuthAsk | AuthOutcome) -> Any:
+        self.check()
+        return await self._result_of(self._port.auth(request))
 
     # ------------------------------------------------------------------ waiting
 

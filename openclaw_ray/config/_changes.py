@@ -57,8 +57,10 @@ _LIVE: Final = {
 }
 """Settings of the whole runtime that can change while it runs, and what they are in `RuntimeLimits`."""
 _OF_REQUESTERS: Final = ("subagents.allowAgents", "subagents.requireAgentId")
-_OF_AGENTS: Final = (*_OF_REQUESTERS, "ray.")
+_OF_AGENTS: Final = (*_OF_REQUESTERS, "ray.", "agentDir")
 """Settings of an agent that can; all of them are in `AgentLimits`."""
+_OF_CREDENTIALS: Final = ("auth.", "ray.auth.")
+"""Settings of all agents' credentials; they are in `AgentLimits`, too."""
 _ASIDE: Final = frozenset({"agents.ids", "ray.limits.unlock"})
 """What nothing is built from: they act by way of others."""
 
@@ -102,7 +104,8 @@ def _when(name: str) -> TakesEffect:
     if place.startswith("agent:"):
         live = rest.startswith(_OF_AGENTS)
     else:
-        live = name in _LIVE or name in _ASIDE or name.removeprefix("agents.defaults.").startswith(_OF_REQUESTERS)
+        known = name in _LIVE or name in _ASIDE or name.startswith(_OF_CREDENTIALS)
+        live = known or name.removeprefix("agents.defaults.").startswith(_OF_REQUESTERS)
     return TakesEffect.NOW if live else TakesEffect.RESTART
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from openclaw_ray.config._auth import auth_rules
 from openclaw_ray.config._effective import A2A, DEFAULT, Bindings, Setting, a2a, settings, thread_bindings
 from openclaw_ray.config._fields import plain
 from openclaw_ray.config._model import AgentEntry, Root
@@ -130,6 +131,7 @@ class Config:
                 **{part: float(amount) for part, amount in ask.items() if amount is not None},
             },
             scheduling=None if scheduling is None else str(scheduling),  # no type of this package may travel
+            auth=auth_rules(self, name),
         )
 
     def runtime_limits(self, *, cpus: int, compat: Compat | None = None) -> RuntimeLimits:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from openclaw_ray.core.auth._rules import AuthRules
+
 __all__ = [
     "RESULT_TEXT_MAX_BYTES",
     "STATE_MAX_BYTES",
@@ -157,6 +159,7 @@ class AgentLimits:
         resources: what one session asks of Ray: ``num_cpus``, ``num_gpus``, ``memory`` (bytes) and custom
             names; empty for the default of 0 CPUs.
         scheduling: Ray's scheduling strategy, or `None`.
+        auth: where its credentials are; `None` if no store is configured: then nothing is read.
     """
 
     agent_id: str
@@ -169,3 +172,4 @@ class AgentLimits:
     agent_dir: str | None = None
     resources: Mapping[str, float] = field(default_factory=dict)
     scheduling: str | None = None
+    auth: AuthRules | None = None

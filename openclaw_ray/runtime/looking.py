@@ -9,7 +9,7 @@ from typing import Any
 
 from openclaw_ray.core.errors import RuntimeClosed, RuntimeUnavailable
 from openclaw_ray.core.events import Event
-from openclaw_ray.core.keys import normalise_key
+from openclaw_ray.core.keys import normalise_agent_id, normalise_key
 from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.runtime.stats import RuntimeStats, memory_of
@@ -55,6 +55,21 @@ class RuntimeView:
     def session(self, key: str) -> dict[str, Any] | None:
         """One session as `sessions` shows it; `None` if there is none of that key."""
         found: dict[str, Any] | None = self._query("session", normalise_key(key))
+        return found
+
+    def auth(self, target: str) -> dict[str, Any]:
+        """Which credentials an agent, or the agent of a session, has in reach: for each provider the profiles in the
+        order in which they are tried, where each comes from, until when one rests, and why others are left out.
+        ``next`` is what a turn would get now, ``fallback`` whether that is not its own. Never a secret.
+
+        Args:
+            target: agent id or session key.
+
+        Raises:
+            KeyError: there is no such session.
+            UnknownAgent: there is no such agent.
+        """
+        found: dict[str, Any] = self._query("auth_view", normalise_agent_id(target) or normalise_key(target))
         return found
 
     def history(self, key: str, limit: int = 100, offset: int = 0) -> list[dict[str, Any]]:

@@ -31,6 +31,9 @@ def reload(registry: Any, old: Config, new: Config) -> tuple[Change, ...]:
         raise PoolTooSmall(wanted.pool_max, wanted.max_spawn_depth)
     known = ask(registry.agents.remote, _WITHIN)
     agents = {agent: new.agent_limits(agent) for agent in known}
+    rules = {agent: own.auth for agent, own in agents.items() if own.auth or known[agent].limits.auth}
+    if rules:
+        ask(lambda: registry.auth_look.remote(rules), _WITHIN)
     limits = limits_after(settings.limits, wanted)
     ask(lambda: registry.reload.remote(limits, agents), _WITHIN)
     return changes(old, new)

@@ -240,6 +240,8 @@ def register(registry: Any, config: Config, bundle: Any, known: dict[str, str]) 
     """
     entries = agent_entries(config, bundle, ask(registry.agents.remote, _START_WITHIN))
     _try_out(registry, bundle)
+    if rules := {entry.id: entry.limits.auth for entry in entries if entry.limits.auth is not None}:
+        ask(lambda: registry.auth_look.remote(rules), _START_WITHIN)
     ask(lambda: registry.register.remote(entries, bundle.id, bundle.data, bundle.paths), _START_WITHIN)
     known.update({code.id: code.hash for code in bundle.agents})
 

@@ -20,6 +20,7 @@ from openclaw_ray.core.lifecycle import RunKind
 from openclaw_ray.core.protocol.messages import Row, Spec
 from openclaw_ray.core.results import Completion, Result, Usage
 from openclaw_ray.testing.answering import AnsweringPort, ProgressSaid, result_of
+from openclaw_ray.testing.auth import auth_store
 from openclaw_ray.testing.local.memory import ProcessMemory
 
 __all__ = ["TurnRun", "run_turn"]
@@ -68,6 +69,7 @@ def run_turn(
     completions: Iterable[Completion] = (),
     kind: RunKind | str | None = None,
     index: int | None = None,
+    auth: Mapping[str, Any] | None = None,
 ) -> TurnRun:
     """Run one turn of an agent in this thread: no Ray, no runtime, no limits; its children are made up by the test.
 
@@ -103,6 +105,7 @@ def run_turn(
         completions: ends of earlier children, for a turn that was started for them.
         kind: ``turn.kind``; ``wake`` with completions, else ``task``.
         index: ``turn.index``, for a map's item.
+        auth: credentials for ``turn.auth``: ``{"anthropic": "a made-up key"}``, or a whole store, see `LocalRuntime`.
 
     Raises:
         AssertionError: the turn spawned what ``children`` has no answer for, whatever the agent made of that; or an
@@ -117,7 +120,7 @@ def run_turn(
     spec = replace(spec, state=before)
     rows = [Row(spec.session_id, 0, number, role, said, spec.created) for number, (role, said) in enumerate(history)]
     memory = ProcessMemory()
-    port = AnsweringPort(spec, children or {}, rows, memory)
+    port = AnsweringPort(spec, children or {}, rows, memory, auth_store(auth))
     for done in ends:
         port.adopt(done)
 

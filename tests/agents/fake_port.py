@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 from openclaw_ray.core.lifecycle import ResultStatus
 from openclaw_ray.core.protocol.messages import Row, Spec
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
@@ -170,6 +171,12 @@ class FakePort:
             view = self.views[what]
             future.set_result([each for each in view if what != "kin" or target in _names(each)][:limit])
         self.asked.set()
+        return future
+
+    def auth(self, request: AuthAsk | AuthOutcome) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.log.append(repr(request))
+        future.set_result(None)
         return future
 
     def append(self, role: str, text: str) -> None:

@@ -15,8 +15,8 @@ from openclaw_ray.core.auth._eligible import Reason, Ref, env_refs
 from openclaw_ray.core.auth._order import ProfileOrder, order_profiles
 from openclaw_ray.core.auth._reach import NO_SCOPE, in_reach, pinned_profile, scope_of
 from openclaw_ray.core.auth._rules import AuthAsk, AuthOutcome, AuthRules, StoreName
-from openclaw_ray.core.auth._usage import FailureReason, after_failure, after_success
-from openclaw_ray.core.auth._view import auth_view, choose, looked_at
+from openclaw_ray.core.auth._usage import FailureReason, after_failure, after_success, usage_of
+from openclaw_ray.core.auth._view import auth_view, choose, credential_of, held_profile, looked_at
 
 __all__ = [
     "NO_SCOPE",
@@ -33,10 +33,13 @@ __all__ = [
     "after_success",
     "auth_view",
     "choose",
+    "credential_of",
     "env_refs",
+    "held_profile",
     "in_reach",
     "looked_at",
     "order_profiles",
     "pinned_profile",
     "scope_of",
+    "usage_of",
 ]

@@ -73,6 +73,9 @@ class Credential:
     def __repr__(self) -> str:
         return f"<Credential {self.profile_id} of {self.provider} ({self.type}, {self.source.value})>"
 
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a Credential does not change: {name}")
 

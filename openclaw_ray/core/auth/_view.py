@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from openclaw_ray.core.auth._eligible import Reason, Resolves, expires_at, secret_of
+from openclaw_ray.core.auth._credential import Credential
+from openclaw_ray.core.auth._eligible import Reason, Ref, Resolves, expires_at, secret_of
 from openclaw_ray.core.auth._order import Held, ProfileOrder, held_profiles, order_profiles, provider_id
 from openclaw_ray.core.auth._rules import AuthRules, StoreName
 from openclaw_ray.core.errors_auth import NoCredential
 
-__all__ = ["auth_view", "choose", "looked_at"]
+__all__ = ["auth_view", "choose", "credential_of", "held_profile", "looked_at"]
 
 Store = Mapping[str, Any]
 
@@ -56,9 +57,31 @@ def choose(
     raise NoCredential(agent_id, provider_id(provider), looked_at(rules), tuple(sorted(why.items())))
 
 
+def held_profile(profile: str, agent_store: Store, shared_store: Store) -> Held | None:
+    """A profile by its id, the agent's own if both stores have it."""
+    return held_profiles(agent_store, shared_store).get(profile)
+
+
+def credential_of(held: Held, env: Mapping[str, str]) -> Credential:
+    """The credential itself; ``env`` is where a reference leads, which was looked at before."""
+    secret = secret_of(held.entry)
+    text = env[secret.id] if isinstance(secret, Ref) else secret or ""
+    email = held.entry.get("email")
+    return Credential(
+        held.provider,
+        held.id,
+        held.sort,
+        held.source,
+        text,
+        expires_at(held.entry),
+        email if isinstance(email, str) else None,
+    )
+
+
 def looked_at(rules: AuthRules) -> tuple[str, ...]:
     """The stores of an agent, for people."""
-    named = ((StoreName.AGENT, rules.own), (StoreName.SHARED, rules.shared))
+    shared = "left out by ray.authIsolation" if rules.isolated else rules.shared
+    named = ((StoreName.AGENT, rules.own), (StoreName.SHARED, shared))
     return tuple(f"{store.value}: {path}" for store, path in named if path is not None)
 
 
