@@ -31,6 +31,7 @@ from openclaw_ray.core.errors import (
 from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.runtime.cluster import Guest
+from openclaw_ray.store.credentials import referred_env
 from openclaw_ray.store.places import state_dir_for
 from openclaw_ray.store.statelock import StateLock, owner_of
 
@@ -135,7 +136,8 @@ def start_engine(
         lock.acquire()
     engine: Engine | None = None
     try:
-        engine = _create(runtime, place, lock, limits, pool_max, cpus, config, runtime_env, detached, recover)
+        hidden = referred_env(config.auth_stores(code.id for code in (bundle.agents if bundle is not None else ())))
+        engine = _create(runtime, place, lock, limits, pool_max, cpus, hidden, runtime_env, detached, recover)
         engine.notes = notes
         _wait_until_up(engine)
         if bundle is not None:
@@ -159,7 +161,7 @@ def _create(
     limits: RuntimeLimits,
     pool_max: int,
     cpus: int,
-    config: Config,
+    hidden: tuple[str, ...],
     runtime_env: dict[str, Any] | None,
     detached: bool,
     recover: bool,
@@ -187,7 +189,7 @@ def _create(
         runtime, uuid.uuid4().hex, str(place), limits, pool_max, cpus, min(prewarm, pool_max), detached, recover
     )
     session = SessionSettings(
-        runtime, str(place), limits.registry_timeout_seconds, limits.pool_max_growth_mb, runtime_env
+        runtime, str(place), limits.registry_timeout_seconds, limits.pool_max_growth_mb, runtime_env, hidden
     )
     # the pool first: the registry asks it for actors as soon as it is there
     try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
@@ -20,9 +20,10 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
+from openclaw_ray.core.auth import env_refs
 from openclaw_ray.core.errors import CredentialStoreError
 
-__all__ = ["STORE_FILE", "StoreRead", "change_usage", "read_store", "too_open"]
+__all__ = ["STORE_FILE", "StoreRead", "change_usage", "read_store", "referred_env", "too_open"]
 
 STORE_FILE: Final = "auth-profiles.json"
 """Name of a store in an agent's folder."""
@@ -152,6 +153,15 @@ def _replaced(
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(draft)
+
+
+def referred_env(paths: Iterable[str]) -> tuple[str, ...]:
+    """Names of the environment that these stores refer to, sorted. One that cannot be read says nothing here."""
+    found: set[str] = set()
+    for path in paths:
+        with contextlib.suppress(CredentialStoreError):
+            found |= set(env_refs(read_store(path).profiles))
+    return tuple(sorted(found))
 
 
 def too_open(path: str) -> tuple[tuple[str, int, int], ...]:

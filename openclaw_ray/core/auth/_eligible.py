@@ -91,7 +91,7 @@ def unusable(entry: Mapping[str, Any], now: int, resolves: Resolves) -> Reason |
 
     A login whose access token has run out can: it is renewed by whoever keeps the store.
     """
-    sort = entry.get("type")
+    sort = str(entry.get("type"))
     if sort not in _MATERIAL:
         return Reason.INVALID
     secret = secret_of(entry)
