@@ -10,6 +10,7 @@ import click
 
 from openclaw_ray.cli import exits
 from openclaw_ray.cli.agents import agents
+from openclaw_ray.cli.auth import auth
 from openclaw_ray.cli.config_command import config
 from openclaw_ray.cli.demo import demo
 from openclaw_ray.cli.doctor import doctor
@@ -53,7 +54,7 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for _command in (demo, run_command, map_command, agents, runs, sessions, tasks, config, doctor):
+for _command in (demo, run_command, map_command, agents, auth, runs, sessions, tasks, config, doctor):
     cli.add_command(_command)
 
 

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import pickle
+import signal
 import sys
 import uuid
 from collections.abc import Iterable, Iterator
@@ -79,7 +80,7 @@ def main() -> dict[str, Any]:
     }
     put("main", shared)
     put("b", {"anthropic:p": key("anthropic", KEYS["own"])})
-    config = {
+    config: dict[str, Any] = {
         "agents": {
             "defaults": {"subagents": {"allowAgents": ["*"]}},
             "entries": {"main": {"default": True}, "shut": {"ray": {"authIsolation": True}}},
@@ -97,6 +98,9 @@ def main() -> dict[str, Any]:
         put("main", {**shared, "anthropic:p": key("anthropic", KEYS["shared"] + "-rotated")})
         again = rt.result(rt.spawn("anthropic", "gets")).value
         lengths.append(again["length"])
+
+        os.kill(rt._query("info")["pid"], signal.SIGKILL)
+        back = rt.result(rt.spawn("anthropic", "gets")).value
 
         held = rt.spawn(f"{FOLDER} openai", "holds")
         said = FOLDER / "held"
@@ -118,6 +122,9 @@ def main() -> dict[str, Any]:
         seen["Ray's state"] = sorted(found_in(repr([named, ray._private.state.actors()]).encode()))
         seen["state dir while it runs"] = all_in(files(state))
         fallback = rt.auth("gets")["providers"][0]["fallback"]
+        config["agents"]["entries"]["gets"] = {"ray": {"authIsolation": True}}
+        changed = [(one.name, one.takes_effect) for one in rt.reload_config(config)]
+        refused = rt.result(rt.spawn("anthropic", "gets")).error
     seen["state dir"] = all_in(files(state))
     ray.shutdown()
     seen["Ray's session dir"] = all_in(files(session_dir))
@@ -133,6 +140,9 @@ def main() -> dict[str, Any]:
         "apart": answer["gets"]["pid"] != answer["b"]["pid"],
         "used again": len(set(pids)) < len(pids),
         "fallback": fallback,
+        "after a registry": back["pid"] == again["pid"],
+        "changed": changed,
+        "refused": None if refused is None else refused.type,
         "crew": len(crew),
     }
 

@@ -36,6 +36,12 @@ def test_processes_are_used_again_within_what_is_in_reach_alone(told: dict[str, 
     assert told["apart"] is True
 
 
+def test_a_new_registry_knows_what_is_in_reach_and_a_new_configuration_changes_it(told: dict[str, Any]) -> None:
+    assert told["after a registry"] is True
+    assert told["changed"] == [["agents.ids", "now"], ["agent:gets.ray.authIsolation", "now"]]
+    assert told["refused"] == "NoCredential"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="another process's memory is root's to read")
 def test_no_key_is_anywhere_but_with_who_is_entitled_to_it(told: dict[str, Any]) -> None:
     seen = dict(told["seen"])
