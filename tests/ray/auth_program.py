@@ -93,7 +93,7 @@ def main() -> dict[str, Any]:
     with oc.Runtime.start(config=config, agents=auth_agents.ALL, state_dir=state) as rt:
         tree = rt.ask("main", "go")
         local = rt.result(rt.spawn("local", "gets")).raise_for_status().value
-        pids = [result.value for result in rt.map("shut", [str(n) for n in range(6)], width=1)]
+        pids = [result.value for result in rt.map("shut", [str(n) for n in range(3)], width=1)]
         lengths = [rt.result(rt.spawn("anthropic", "gets")).value["length"]]
         put("main", {**shared, "anthropic:p": key("anthropic", KEYS["shared"] + "-rotated")})
         again = rt.result(rt.spawn("anthropic", "gets")).value

@@ -19,7 +19,7 @@ _PROGRAM = Path(__file__).with_name("auth_program.py")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("auth")
     env = {"OPENCLAW_TEST_KEY": f"sk-env-{uuid.uuid4().hex}", "RAY_ADDRESS": None}
-    answer: dict[str, Any] = run_program(_PROGRAM, str(folder), env=env).answer()
+    answer: dict[str, Any] = run_program(_PROGRAM, str(folder), env=env, timeout=110.0).answer()
     return answer
 
 
