@@ -61,6 +61,8 @@ _OF_AGENTS: Final = (*_OF_REQUESTERS, "ray.", "agentDir")
 """Settings of an agent that can; all of them are in `AgentLimits`."""
 _OF_CREDENTIALS: Final = ("auth.", "ray.auth.")
 """Settings of all agents' credentials; they are in `AgentLimits`, too."""
+_RATES: Final = "ray.limits."
+"""Rate limits, by name: `RuntimeLimits.rates`."""
 _ASIDE: Final = frozenset({"agents.ids", "ray.limits.unlock"})
 """What nothing is built from: they act by way of others."""
 
@@ -82,7 +84,7 @@ def changes(old: Config, new: Config) -> tuple[Change, ...]:
 
 def limits_after(running: RuntimeLimits, new: RuntimeLimits) -> RuntimeLimits:
     """The limits of a runtime that runs, with what can change in it taken from ``new``."""
-    live = {name: getattr(new, name) for name in (*_LIVE.values(), "config_rev")}
+    live = {name: getattr(new, name) for name in (*_LIVE.values(), "config_rev", "rates")}
     return replace(running, **live)
 
 
@@ -104,7 +106,7 @@ def _when(name: str) -> TakesEffect:
     if place.startswith("agent:"):
         live = rest.startswith(_OF_AGENTS)
     else:
-        known = name in _LIVE or name in _ASIDE or name.startswith(_OF_CREDENTIALS)
+        known = name in _LIVE or name in _ASIDE or name.startswith((*_OF_CREDENTIALS, _RATES))
         live = known or name.removeprefix("agents.defaults.").startswith(_OF_REQUESTERS)
     return TakesEffect.NOW if live else TakesEffect.RESTART
 

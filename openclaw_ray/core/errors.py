@@ -21,8 +21,10 @@ from openclaw_ray.core.errors_base import (
     OpenClawRayError,
     UnknownAgent,
 )
+from openclaw_ray.core.errors_limits import LimitHeldAbove, LimitTimeout, UnknownLimit
 from openclaw_ray.core.errors_runs import (
     AskTimeout,
+    AudienceDenied,
     InvalidItem,
     JoinTimeout,
     NotControlled,
@@ -65,6 +67,7 @@ __all__ = [
     "AgentImportError",
     "AgentNotPicklable",
     "AskTimeout",
+    "AudienceDenied",
     "Cancelled",
     "CannotPlace",
     "ConfigError",
@@ -76,6 +79,8 @@ __all__ = [
     "InvalidItem",
     "JoinTimeout",
     "JournalError",
+    "LimitHeldAbove",
+    "LimitTimeout",
     "MapInUse",
     "NoCredential",
     "NotControlled",
@@ -107,6 +112,7 @@ __all__ = [
     "TurnYielded",
     "UnknownAgent",
     "UnknownCall",
+    "UnknownLimit",
     "UnknownTool",
     "ValueLost",
     "error_for_result",
