@@ -42,7 +42,7 @@ from openclaw_ray.core.errors import (
     RuntimeUnavailable,
     UnknownAgent,
 )
-from openclaw_ray.core.protocol.authing import AuthTurn
+from openclaw_ray.core.protocol.authing import AuthTurn, auth_of
 from openclaw_ray.core.protocol.journal import JournalFault
 from openclaw_ray.core.protocol.messages import Effect
 from openclaw_ray.core.protocol.records import Session, thaw
@@ -200,7 +200,7 @@ class AuthDesk:
             entry = s.agents.get(agent)
             if entry is None:
                 raise UnknownAgent(agent, tuple(sorted(s.agents)))
-        rules = self._rules(entry.limits.auth) or AuthRules()
+        rules = self._rules(auth_of(entry)) or AuthRules()
         return view_stores(agent, rules, read=self._read, now=self._now(), pin=pin, resolves=self._resolves)
 
     def _session(self, key: str) -> Session:
@@ -245,7 +245,7 @@ class AuthDesk:
 def _later(written: Any, word: Mapping[str, Any]) -> dict[str, Any]:
     """Both together; of each moment the later one counts, and a success is the end of the failures before it."""
     entry = dict(written) if isinstance(written, Mapping) else {}
-    used = max(usage_of((entry,)).last_used, usage_of((word,)).last_used)
-    if not word.get("errorCount") and used >= (entry.get("lastFailureAt") or 0):
+    used = usage_of((entry, word)).last_used
+    if not word.get("errorCount") and used >= usage_of((entry,)).failed_at:
         entry = after_success(entry, used)
     return {**entry, **word, "lastUsed": used}

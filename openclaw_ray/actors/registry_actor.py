@@ -36,6 +36,7 @@ from openclaw_ray.actors.wire import pack, pack_spec, unpack
 from openclaw_ray.core.clock import SystemClock
 from openclaw_ray.core.errors import JournalError
 from openclaw_ray.core.limits import RuntimeLimits
+from openclaw_ray.core.protocol.authing import auth_of
 from openclaw_ray.core.protocol.journal import Journal, JournalFault, MemoryJournal
 from openclaw_ray.core.protocol.messages import (
     Answer,
@@ -109,7 +110,7 @@ class RegistryActor(OperatorEntries, AuthEntries):
         self._broken = False
         self.auth_desk = AuthDesk(self, os.environ)
         self.core = self._first_core()
-        self.auth_desk.look({one.id: rules for one in self.core.s.agents.values() if (rules := one.limits.auth)})
+        self.auth_desk.look({one.id: rules for one in self.core.s.agents.values() if (rules := auth_of(one))})
         self.pool = PoolLine(self)
         self.crew = CrewWatch(self)
         self.hub = HubPush(self)

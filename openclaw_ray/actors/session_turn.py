@@ -28,7 +28,6 @@ from openclaw_ray.agents.hygiene import Baseline, check
 from openclaw_ray.agents.outcome import failed
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.agents.run_turn import Ended
-from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 from openclaw_ray.core.errors import OpenClawRayError, RuntimeUnavailable
 from openclaw_ray.core.lifecycle import Cause, RunState
 from openclaw_ray.core.protocol.messages import (
@@ -52,6 +51,7 @@ from openclaw_ray.core.results import Completion, Receipt, StopReport, Usage
 
 if TYPE_CHECKING:
     from openclaw_ray.actors.session_actor import SessionActor
+    from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 
 __all__ = ["SessionTurn"]
 

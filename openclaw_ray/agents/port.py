@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Permit, Row
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
 from openclaw_ray.core.session_facts import ChildAsk
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 
 __all__ = ["Child", "SpawnRequest", "TurnPort"]
 

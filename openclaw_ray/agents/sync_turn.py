@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from openclaw_ray.agents._asking import MISSING, spawn_request
 from openclaw_ray.agents._joining import Until
@@ -14,11 +14,13 @@ from openclaw_ray.agents.audience import SyncAudience
 from openclaw_ray.agents.limit import SyncLimit
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.tools.tool import Within
-from openclaw_ray.agents.turn_auth import SyncTurnAuth
-from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.tool_results import ToolResult
+
+if TYPE_CHECKING:
+    from openclaw_ray.agents.turn_auth import SyncTurnAuth
+    from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 
 __all__ = ["SyncTurn"]
 
@@ -149,6 +151,8 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
     @property
     def auth(self) -> SyncTurnAuth:
         """The credentials of this session's agent."""
+        from openclaw_ray.agents.turn_auth import SyncTurnAuth  # a turn that asks for none does not pay for it
+
         return SyncTurnAuth(self._asks_auth)
 
     def _asks_auth(self, request: AuthAsk | AuthOutcome) -> Any:

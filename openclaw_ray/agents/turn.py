@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from openclaw_ray.agents._asking import MISSING, spawn_request
 from openclaw_ray.agents._joining import Until
@@ -15,11 +15,13 @@ from openclaw_ray.agents.audience import AsyncAudience
 from openclaw_ray.agents.limit import AsyncLimit
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.tools.tool import Within
-from openclaw_ray.agents.turn_auth import TurnAuth
-from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.tool_results import ToolResult
+
+if TYPE_CHECKING:
+    from openclaw_ray.agents.turn_auth import TurnAuth
+    from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 
 __all__ = ["Turn"]
 
@@ -240,6 +242,8 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
     @property
     def auth(self) -> TurnAuth:
         """The credentials of this session's agent."""
+        from openclaw_ray.agents.turn_auth import TurnAuth  # a turn that asks for none does not pay for it
+
         return TurnAuth(self._asks_auth)
 
     async def _asks_auth(self, request: AuthAsk | AuthOutcome) -> Any:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import openclaw_ray as oc
+from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.core.session_facts import ChildAsk
 from openclaw_ray.testing import FakeClock, LocalRuntime, run_turn
 
 Config = dict[str, Any]
@@ -272,6 +274,21 @@ def test_the_configured_order_counts_and_leaves_out(three: Stores) -> None:
         [row, _] = rt.auth("c")["providers"]
         assert row["orderFrom"] == "auth.order"
         assert {"profileId": "anthropic:1", "reason": "excluded_by_auth_order"} in row["excluded"]
+
+
+def test_the_profile_that_a_sessions_model_pins_leads_and_rests_like_others(three: Stores) -> None:
+    three.put("c", {"anthropic:1": key("1"), "anthropic:2": key("2")})
+    three.put("fails_over", {"anthropic:1": key("1"), "anthropic:2": key("2")})
+    with LocalRuntime(ALL, three.config(isolated=("c", "fails_over"))) as rt:
+
+        def pinned(agent: str) -> Any:
+            asked = SpawnRequest("anthropic", agent, ask=ChildAsk(model="anthropic/sonnet@anthropic:2"))
+            receipt = rt._client.requester.spawn([asked])[0].result()
+            assert rt.auth(receipt.session_key)["pin"] == "anthropic:2"
+            return rt.result(receipt).raise_for_status().value
+
+        assert pinned("c")["id"] == "anthropic:2"
+        assert pinned("fails_over")[:2] == ["anthropic:2", "anthropic:1"]
 
 
 def test_a_reference_leads_to_the_environment_or_says_that_it_does_not(

@@ -42,13 +42,15 @@ class Usage:
 
     last_used: int = 0
     rests_until: int = 0
+    failed_at: int = 0
 
 
 def usage_of(entries: Iterable[Any]) -> Usage:
     """What several stores say of one profile together: of each moment the later one counts."""
     known = [one for one in entries if isinstance(one, Mapping)]
     rests = (_moment(one, name) for one in known for name in ("cooldownUntil", "disabledUntil"))
-    return Usage(max((_moment(one, "lastUsed") for one in known), default=0), max(rests, default=0))
+    used, failed = (max((_moment(one, name) for one in known), default=0) for name in ("lastUsed", "lastFailureAt"))
+    return Usage(used, max(rests, default=0), failed)
 
 
 def _moment(entry: Mapping[str, Any], name: str) -> int:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from openclaw_ray.core.auth import AuthRules, pinned_profile
 from openclaw_ray.core.protocol.records import Run
-from openclaw_ray.core.protocol.state import State
+from openclaw_ray.core.protocol.state import AgentEntry, State
 
-__all__ = ["AuthTurn", "auth_given", "auth_turn"]
+__all__ = ["AuthTurn", "auth_given", "auth_of", "auth_turn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,13 @@ class AuthTurn:
     pin: str | None
 
 
+def auth_of(entry: AgentEntry) -> AuthRules | None:
+    """Where an agent's credentials are; `None` if no store is configured."""
+    # an entry that an older version has journaled lacks the field
+    found: AuthRules | None = getattr(entry.limits, "auth", None)
+    return found
+
+
 def auth_turn(s: State, key: str, activation: str) -> AuthTurn | None:
     """The turn of this activation (1); `None` if it has ended (3)."""
     run = _running(s, key, activation)
@@ -34,7 +41,7 @@ def auth_turn(s: State, key: str, activation: str) -> AuthTurn | None:
         return None
     entry, facts = s.agents.get(run.agent), s.sessions[key].facts
     pin = pinned_profile(facts.model) if facts is not None else None
-    return AuthTurn(run.agent, entry.limits.auth if entry is not None else None, run.klass[1], pin)
+    return AuthTurn(run.agent, auth_of(entry) if entry is not None else None, run.klass[1], pin)
 
 
 def auth_given(s: State, key: str, activation: str, scope: str) -> bool:
