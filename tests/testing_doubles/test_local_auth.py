@@ -13,6 +13,7 @@ import pytest
 import openclaw_ray as oc
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.core.session_facts import ChildAsk
+from openclaw_ray.store.credentials import change_usage
 from openclaw_ray.testing import FakeClock, LocalRuntime, run_turn
 
 Config = dict[str, Any]
@@ -244,6 +245,24 @@ def test_the_longest_unused_one_is_next(three: Stores) -> None:
             used += value(rt, "works", "go")
             clock.advance(0.25)
         assert used == ["anthropic:1", "anthropic:2", "anthropic:1", "anthropic:2"]
+
+
+def test_that_a_profile_still_works_is_written_once_a_second(three: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    three.put("works", {"anthropic:1": key("1")})
+    written: list[str] = []
+
+    def counted(path: str, *args: Any, **options: Any) -> None:
+        written.append(path)
+        change_usage(path, *args, **options)
+
+    monkeypatch.setattr("openclaw_ray.actors.auth_desk.change_usage", counted)
+    clock = FakeClock()
+    with LocalRuntime(ALL, three.config(isolated=("works",)), clock=clock) as rt:
+        rt.map("works", ["go"] * 5, width=1)
+        assert len(written) == 1
+        clock.advance(1)
+        rt.map("works", ["go"] * 5, width=1)
+        assert len(written) == 2
 
 
 def test_a_store_that_cannot_be_written_costs_a_warning_and_nothing_else(
