@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from openclaw_ray.agents import Agent, SessionView, SyncTurn, Turn, agent, tool
+    from openclaw_ray.core.auth import Credential
     from openclaw_ray.core.errors import (
         AgentImportError,
         AgentNotPicklable,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         CannotWait,
         ConfigError,
         ConfigFault,
+        CredentialStoreError,
         DeleteRefused,
         DuplicateAgent,
         DuplicateTool,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
         LimitHeldAbove,
         LimitTimeout,
         MapInUse,
+        NoCredential,
         NotControlled,
         NothingPending,
         NotInTurn,
@@ -102,6 +105,8 @@ _WHERE = {
     "Completion": "core.results",
     "ConfigError": "core.errors",
     "ConfigFault": "core.errors",
+    "Credential": "core.auth",
+    "CredentialStoreError": "core.errors",
     "DeliveryState": "core.lifecycle",
     "DeleteRefused": "core.errors",
     "DuplicateAgent": "core.errors",
@@ -115,6 +120,7 @@ _WHERE = {
     "LimitHeldAbove": "core.errors",
     "LimitTimeout": "core.errors",
     "MapInUse": "core.errors",
+    "NoCredential": "core.errors",
     "NoToolsLeft": "core.errors",
     "NotControlled": "core.errors",
     "PatchRefused": "core.errors",
@@ -185,6 +191,8 @@ __all__ = [
     "Completion",
     "ConfigError",
     "ConfigFault",
+    "Credential",
+    "CredentialStoreError",
     "DeleteRefused",
     "DeliveryState",
     "DuplicateAgent",
@@ -198,6 +206,7 @@ __all__ = [
     "LimitHeldAbove",
     "LimitTimeout",
     "MapInUse",
+    "NoCredential",
     "NoToolsLeft",
     "NotControlled",
     "NotInTurn",

@@ -38,13 +38,17 @@ _NEVER_AFTER = 8.0
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """What every session process of a runtime is told at its birth."""
+    """What every session process of a runtime is told at its birth.
+
+    ``hidden_env``: names that its environment is not to have, see `openclaw_ray.actors.hidden_env`.
+    """
 
     runtime: str
     state_dir: str
     registry_timeout: float
     max_growth_mb: float
     runtime_env: dict[str, Any] | None = None
+    hidden_env: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,7 @@
 """The registry's process: the pure `Registry` behind one lock, and threads for all that waits (PROTOCOL.md 1.7).
 
 Groups: ``step`` (1 thread) for couriers; ``query`` (2) for lists and code; ``notice`` (1) for what the pool reports;
-``wait`` (1) for a starter that waits for the first session process.
+``wait`` (1) for a starter that waits for the first session process; ``auth`` (1) for credentials, which are files.
 
 1. Every entry takes the lock, changes the core, commits, and gives effects; they are performed after the lock is free.
 2. A change that fails leaves memory ahead of the journal: the core is thrown away, and nothing more is done before a
@@ -23,6 +23,8 @@ from typing import Any, TypeVar
 
 import ray
 
+from openclaw_ray.actors.auth_desk import AuthDesk
+from openclaw_ray.actors.auth_entries import AuthEntries
 from openclaw_ray.actors.crew_watch import CrewWatch
 from openclaw_ray.actors.hub_push import HubPush
 from openclaw_ray.actors.lifetime import LastLease, Lifetime, hold_state
@@ -34,6 +36,7 @@ from openclaw_ray.actors.wire import pack, pack_spec, unpack
 from openclaw_ray.core.clock import SystemClock
 from openclaw_ray.core.errors import JournalError
 from openclaw_ray.core.limits import RuntimeLimits
+from openclaw_ray.core.protocol.authing import auth_of
 from openclaw_ray.core.protocol.journal import Journal, JournalFault, MemoryJournal
 from openclaw_ray.core.protocol.messages import (
     Answer,
@@ -62,7 +65,7 @@ from openclaw_ray.store.sqlite_journal import SqliteJournal
 
 __all__ = ["REGISTRY_GROUPS", "RegistryActor", "RegistrySettings"]
 
-REGISTRY_GROUPS = {"step": 1, "query": 2, "notice": 1, "wait": 1}
+REGISTRY_GROUPS = {"step": 1, "query": 2, "notice": 1, "wait": 1, "auth": 1}
 _MEND_EVERY = 0.2
 """Seconds between two tries to begin anew from a journal that refuses."""
 T = TypeVar("T")
@@ -89,7 +92,7 @@ class RegistrySettings:
     since: float = 0.0
 
 
-class RegistryActor(OperatorEntries):
+class RegistryActor(OperatorEntries, AuthEntries):
     """One per runtime."""
 
     def __init__(self, settings: RegistrySettings) -> None:
@@ -108,7 +111,9 @@ class RegistryActor(OperatorEntries):
         self.journal = self._open()
         self._code: dict[str, tuple[Any, tuple[str, ...]]] = {}
         self._broken = False
+        self.auth_desk = AuthDesk(self, os.environ)
         self.core = self._first_core()
+        self.auth_desk.look({one.id: rules for one in self.core.s.agents.values() if (rules := auth_of(one))})
         self.pool = PoolLine(self)
         self.crew = CrewWatch(self)
         self.hub = HubPush(self)
@@ -152,7 +157,9 @@ class RegistryActor(OperatorEntries):
     def _build(self, journal: Journal) -> Registry:
         s = self.settings
         s = self.settings = replace(s, limits=kept_limits(journal, s.boot, s.limits))
-        return Registry(journal, s.limits, self.clock, pool_max=s.pool_max, cpus=s.cpus)
+        core = Registry(journal, s.limits, self.clock, pool_max=s.pool_max, cpus=s.cpus)
+        core.s.auth_scopes = self.auth_desk.scopes
+        return core
 
     # ------------------------------------------------------------------ entries
 

@@ -29,6 +29,7 @@ from openclaw_ray.actors.code import Code
 from openclaw_ray.actors.courier_thread import CourierThread
 from openclaw_ray.actors.exit_watch import note_exits
 from openclaw_ray.actors.here import this_is
+from openclaw_ray.actors.hidden_env import hide_env
 from openclaw_ray.actors.names import find_actor
 from openclaw_ray.actors.pool import SessionSettings
 from openclaw_ray.actors.raylet_watch import end_with_raylet
@@ -60,6 +61,8 @@ class SessionActor:
     def __init__(self, settings: SessionSettings, actor_id: str) -> None:
         self.settings = settings
         self.actor_id = actor_id
+        if settings.hidden_env:
+            hide_env(settings.hidden_env)
         self.log = SessionLog(settings.state_dir, actor_id)
         become_subreaper()
         note_exits(settings.state_dir, actor_id)

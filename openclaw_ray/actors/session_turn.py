@@ -22,11 +22,13 @@ from openclaw_ray.actors.courier_thread import STOPPING
 from openclaw_ray.actors.payload import unpack
 from openclaw_ray.actors.permits import Permits
 from openclaw_ray.actors.requester import Requester
+from openclaw_ray.actors.wire import pack
 from openclaw_ray.agents.descendants import kill_descendants
 from openclaw_ray.agents.hygiene import Baseline, check
 from openclaw_ray.agents.outcome import failed
 from openclaw_ray.agents.port import SpawnRequest, ToolTask
 from openclaw_ray.agents.run_turn import Ended
+from openclaw_ray.core.errors import OpenClawRayError, RuntimeUnavailable
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.lifecycle import Cause, RunState
 from openclaw_ray.core.protocol.messages import (
@@ -53,6 +55,7 @@ from openclaw_ray.core.transcript_pages import TranscriptPage
 
 if TYPE_CHECKING:
     from openclaw_ray.actors.session_actor import SessionActor
+    from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 
 __all__ = ["SessionTurn", "with_own_rows"]
 
@@ -405,6 +408,27 @@ class SessionTurn:
         from openclaw_ray.actors.asking import ask_later
 
         return ask_later(lambda: getattr(self.courier.registry, method).remote(*args), _LOOK_WITHIN)
+
+    def auth(self, request: AuthAsk | AuthOutcome) -> Future[Any]:
+        """See `TurnPort.auth`."""
+        from openclaw_ray.actors.asking import ask_later
+        from openclaw_ray.actors.auth_wire import unpack_answer
+
+        spec, packed = self.spec, pack(request)
+        future: Future[Any] = Future()
+
+        def came(asked: Future[bytes]) -> None:
+            try:
+                future.set_result(unpack_answer(asked.result()))
+            except OpenClawRayError as error:
+                future.set_exception(error)
+            except Exception as error:  # noqa: BLE001 - of Ray: the registry did not answer
+                future.set_exception(RuntimeUnavailable("registry", _LOOK_WITHIN, str(error).splitlines()[0]))
+
+        ask_later(
+            lambda: self.courier.registry.auth.remote(spec.session_key, spec.activation, packed), _LOOK_WITHIN
+        ).add_done_callback(came)
+        return future
 
     def task(self, task: ToolTask) -> Future[Any]:
         """See `TurnPort.task`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from openclaw_ray.core.message import SendAsk
 from openclaw_ray.core.named_map import MapItem
@@ -19,6 +19,9 @@ from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.session_asks import SessionAnswer
 from openclaw_ray.core.session_facts import ChildAsk
 from openclaw_ray.core.transcript_pages import TranscriptPage
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 
 __all__ = ["Child", "SpawnRequest", "ToolTask", "TurnPort"]
 
@@ -160,6 +163,13 @@ class TurnPort(Protocol):
         """Run a tool's function as a Ray task, where there is a Ray, else in a thread. Cancelling the future ends it.
 
         It gives what the function returns or raises.
+        """
+
+    def auth(self, request: AuthAsk | AuthOutcome) -> Future[Any]:
+        """A credential (a `Credential`), or a word on how one has done (`None`); see `openclaw_ray.core.auth`.
+
+        Raises, by its future:
+            NoCredential, CredentialStoreError: there is none for this session.
         """
 
     @property

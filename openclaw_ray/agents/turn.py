@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from openclaw_ray.agents._asking import MISSING, spawn_request
 from openclaw_ray.agents._joining import Until
@@ -22,6 +22,10 @@ from openclaw_ray.core.policy import ToolView
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.tool_results import ToolResult
+
+if TYPE_CHECKING:
+    from openclaw_ray.agents.turn_auth import TurnAuth
+    from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 
 __all__ = ["Turn"]
 
@@ -276,6 +280,17 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
         self.check()
         rows = await self._result_of(self._port.history(limit, offset))
         return plain_rows(rows)
+
+    @property
+    def auth(self) -> TurnAuth:
+        """The credentials of this session's agent."""
+        from openclaw_ray.agents.turn_auth import TurnAuth  # a turn that asks for none does not pay for it
+
+        return TurnAuth(self._asks_auth)
+
+    async def _asks_auth(self, request: AuthAsk | AuthOutcome) -> Any:
+        self.check()
+        return await self._result_of(self._port.auth(request))
 
     # ------------------------------------------------------------------ waiting
 

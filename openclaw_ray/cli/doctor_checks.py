@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -64,6 +65,7 @@ def check_all(facts: Facts) -> list[Check]:
         _ray(facts),
         *_cluster(facts),
         _config(facts),
+        *_credentials(facts),
         *_pool(facts),
         _shared_memory(facts),
         _state_dir(facts),
@@ -110,6 +112,22 @@ def _config(facts: Facts) -> Check:
         return Check("config", Verdict.FAIL, facts.config_error, f"mend {facts.config_source}")
     more = f"; {facts.config_tolerated} keys in it are OpenClaw's and not ours" if facts.config_tolerated else ""
     return Check("config", Verdict.OK, f"{facts.config_source}{more}")
+
+
+def _credentials(facts: Facts) -> Iterator[Check]:
+    if not facts.stores:
+        return
+    broken = [store for store in facts.stores if store.error]
+    wide = [each for store in facts.stores for each in store.wide]
+    if broken:
+        detail = "; ".join(f"{store.path} {store.error}" for store in broken)
+        yield Check("credential stores", Verdict.FAIL, detail, "mend it: sessions that ask for a credential fail")
+    if wide:
+        detail = "; ".join(f"{path} has mode {mode:04o}" for path, mode, _ in wide)
+        remedy = "; ".join(f"chmod {fitting:o} {shlex.quote(path)}" for path, _, fitting in wide)
+        yield Check("credential stores", Verdict.WARN, f"others on this machine can get at them: {detail}", remedy)
+    if not broken and not wide:
+        yield Check("credential stores", Verdict.OK, f"{len(facts.stores)} that their owner alone can read")
 
 
 def _pool(facts: Facts) -> Iterator[Check]:

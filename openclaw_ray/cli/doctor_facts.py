@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["Cluster", "Facts", "Leftover"]
+__all__ = ["Cluster", "CredentialStore", "Facts", "Leftover"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,21 @@ class Leftover:
 
 
 @dataclass(frozen=True, slots=True)
+class CredentialStore:
+    """A credential store that the configuration leads to, and that is there.
+
+    Attributes:
+        path: the file.
+        error: why it cannot be used, empty if it can; never what is in it.
+        wide: (path, mode, mode that it should have) of the file or its folder, where others can get at them.
+    """
+
+    path: str
+    error: str = ""
+    wide: tuple[tuple[str, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """This machine, this installation, and the cluster that was asked for. Sizes are bytes.
 
@@ -66,6 +81,7 @@ class Facts:
         state_dir, state_error, state_free: where state goes, why it cannot, and the room there.
         config_source, config_error, config_tolerated: the configuration, and keys in it that we do not implement.
         leftovers: state that nobody has open.
+        stores: credential stores.
     """
 
     python: str = ""
@@ -90,3 +106,4 @@ class Facts:
     config_error: str = ""
     config_tolerated: int = 0
     leftovers: tuple[Leftover, ...] = field(default=())
+    stores: tuple[CredentialStore, ...] = ()

@@ -18,7 +18,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple
 
-from openclaw_ray.cli.doctor_facts import Cluster, Facts, Leftover
+from openclaw_ray.cli.doctor_facts import Cluster, CredentialStore, Facts, Leftover
 
 __all__ = ["REACH_WITHIN", "gather", "measured_session_bytes", "state_facts"]
 
@@ -73,6 +73,7 @@ def gather(address: str | None, config_file: str | None, state_dir: str | None) 
         config_error=configured.error,
         config_tolerated=configured.tolerated,
         leftovers=_leftovers(),
+        stores=_stores(configured.stores),
     )
 
 
@@ -121,6 +122,7 @@ class _Configured(NamedTuple):
     tolerated: int = 0
     pool_max: int | None = None
     pool_max_set: bool = False
+    stores: tuple[str, ...] = ()
 
 
 def _configuration(file: str | None, memory: int) -> _Configured:
@@ -138,7 +140,23 @@ def _configuration(file: str | None, memory: int) -> _Configured:
         _, ceiling, _ = fit_limits(limits, cpus, memory)
     except (ConfigError, PoolTooSmall) as error:
         return _Configured(shown, str(error))
-    return _Configured(shown, "", len(config.tolerated), ceiling, limits.pool_max is not None)
+    known = (len(config.tolerated), ceiling, limits.pool_max is not None)
+    return _Configured(shown, "", *known, config.auth_stores())
+
+
+def _stores(paths: tuple[str, ...]) -> tuple[CredentialStore, ...]:
+    from openclaw_ray.core.errors import CredentialStoreError
+    from openclaw_ray.store.credentials import read_store, too_open
+
+    found = []
+    for path in paths:
+        try:
+            if read_store(path).data is None:
+                continue
+            found.append(CredentialStore(path, "", too_open(path)))
+        except CredentialStoreError as error:
+            found.append(CredentialStore(path, error.detail, too_open(path)))
+    return tuple(found)
 
 
 def _reach(address: str) -> Cluster:

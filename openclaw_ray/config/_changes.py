@@ -64,8 +64,10 @@ _LIVE: Final = {
 _OF_REQUESTERS: Final = ("subagents.allowAgents", "subagents.requireAgentId")
 _OF_TOOLS: Final = ("tools.",)
 """Rules of tools, `RuntimeLimits.tools`: a turn that runs keeps those of its first look at them."""
-_OF_AGENTS: Final = (*_OF_REQUESTERS, *_OF_TOOLS, "ray.")
+_OF_AGENTS: Final = (*_OF_REQUESTERS, *_OF_TOOLS, "ray.", "agentDir")
 """Settings of an agent that can; all of them are in `AgentLimits`."""
+_OF_CREDENTIALS: Final = ("auth.", "ray.auth.")
+"""Settings of all agents' credentials; they are in `AgentLimits`, too."""
 _RATES: Final = "ray.limits."
 """Rate limits, by name: `RuntimeLimits.rates`."""
 _ASIDE: Final = frozenset({"agents.ids", "ray.limits.unlock"})
@@ -112,7 +114,8 @@ def _when(name: str) -> TakesEffect:
         live = rest.startswith(_OF_AGENTS)
     else:
         of_defaults = name.removeprefix("agents.defaults.").startswith(_OF_REQUESTERS)
-        live = name in _LIVE or name in _ASIDE or name.startswith((*_OF_TOOLS, _RATES)) or of_defaults
+        by_place = name.startswith((*_OF_TOOLS, *_OF_CREDENTIALS, _RATES))
+        live = name in _LIVE or name in _ASIDE or by_place or of_defaults
     return TakesEffect.NOW if live else TakesEffect.RESTART
 
 

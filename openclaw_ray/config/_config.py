@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from openclaw_ray.config._auth import auth_rules
 from openclaw_ray.config._effective import A2A, DEFAULT, Bindings, Setting, a2a, a2a_path, settings, thread_bindings
 from openclaw_ray.config._fields import plain
 from openclaw_ray.config._model import AgentEntry, Root
@@ -134,7 +135,19 @@ class Config:
             },
             scheduling=None if scheduling is None else str(scheduling),  # no type of this package may travel
             tools=agent_tools(self, name),
+            auth=auth_rules(self, name),
         )
+
+    def auth_stores(self, agents: Iterable[str] = ()) -> tuple[str, ...]:
+        """Paths of the credential stores of the agents that it names, and of ``agents``; whether they are there or not.
+
+        Raises:
+            ValueError: one of ``agents`` is not an agent id.
+        """
+        names = dict.fromkeys((*self.agent_ids, self.default_agent, *(_agent_id(agent) for agent in agents)))
+        rules = [found for name in names if (found := auth_rules(self, name)) is not None]
+        paths = dict.fromkeys(path for one in rules for path in (one.own, one.shared) if path is not None)
+        return tuple(paths)
 
     def runtime_limits(self, *, cpus: int, compat: Compat | None = None) -> RuntimeLimits:
         """What holds for the runtime as a whole.

@@ -83,6 +83,11 @@ class AgentRay(Section):
         default_factory=dict, description="custom resources of one session"
     )
     scheduling: Annotated[Scheduling, Choice(Scheduling)] | None = Field(default=None, description="where Ray puts it")
+    auth_isolation: YesNo = Field(
+        default=False,
+        alias="authIsolation",
+        description="credentials of its own store alone: the default agent's are no fallback",
+    )
 
 
 class AgentSandbox(Section):
@@ -140,7 +145,9 @@ class AgentEntry(Section):
     default: YesNo = Field(default=False, description="the agent that is meant when none is named")
     name: Name | None = Field(default=None, description="its name for people")
     workspace: Name | None = Field(default=None, description="its working folder")
-    agent_dir: Name | None = Field(default=None, description="its own folder: credentials, sessions")
+    agent_dir: Name | None = Field(
+        default=None, description="its own folder; its credentials are in `auth-profiles.json` there"
+    )
     model: AnyModel | None = Field(default=None, description="its model")
     thinking_default: Annotated[Thinking, Choice(Thinking)] | None = Field(
         default=None, description="its thinking level"

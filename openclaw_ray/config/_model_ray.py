@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from openclaw_ray.config._sections import Amount, Seconds, Section, SomeSeconds, YesNo
+from openclaw_ray.config._sections import Amount, Name, Seconds, Section, SomeSeconds, YesNo
 from openclaw_ray.config._types import Choice, Number, Whole
 from openclaw_ray.core.limits import Compat, JournalSync, PoolReuse, Recovery
 
@@ -72,6 +72,15 @@ class JournalSettings(Section):
     )
 
 
+class AuthPlace(Section):
+    """``ray.auth``."""
+
+    dir: Name | None = Field(
+        default=None,
+        description="credentials of agents without an `agentDir`: in `<dir>/<agent id>/agent/auth-profiles.json`",
+    )
+
+
 class Ray(Section):
     """``ray``: our own settings."""
 
@@ -94,6 +103,7 @@ class Ray(Section):
     limits: Limits = Limits()
     budgets: Budgets = Budgets()
     journal: JournalSettings = JournalSettings()
+    auth: AuthPlace = AuthPlace()
     ping_pong_with_subagents: YesNo = Field(
         default=True, description="whether sub-agents take part in the replies of a send"
     )

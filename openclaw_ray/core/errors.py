@@ -11,6 +11,7 @@ root.
 
 from __future__ import annotations
 
+from openclaw_ray.core.errors_auth import CredentialStoreError, NoCredential
 from openclaw_ray.core.errors_base import (
     AgentImportError,
     AgentNotPicklable,
@@ -84,6 +85,7 @@ __all__ = [
     "CannotWait",
     "ConfigError",
     "ConfigFault",
+    "CredentialStoreError",
     "DeleteRefused",
     "DuplicateAgent",
     "DuplicateTool",
@@ -94,6 +96,7 @@ __all__ = [
     "LimitHeldAbove",
     "LimitTimeout",
     "MapInUse",
+    "NoCredential",
     "NoToolsLeft",
     "NotControlled",
     "NotInTurn",

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from openclaw_ray.core.auth._rules import AuthRules
 from openclaw_ray.core.compact import grown
 from openclaw_ray.core.policy.rules import ToolRules, ToolSettings
 from openclaw_ray.core.rate_limits import LimitRule
@@ -170,6 +171,7 @@ class AgentLimits:
             names; empty for the default of 0 CPUs.
         scheduling: Ray's scheduling strategy, or `None`.
         tools: rules of its own tools; `None` if there are none.
+        auth: where its credentials are; `None` if no store is configured: then nothing is read.
     """
 
     agent_id: str
@@ -183,3 +185,4 @@ class AgentLimits:
     resources: Mapping[str, float] = field(default_factory=dict)
     scheduling: str | None = None
     tools: ToolSettings | None = None
+    auth: AuthRules | None = None

@@ -111,6 +111,10 @@ class AsyncOperating:
         """New limits from now on, all or none; see `Runtime.reload_config`."""
         return await self._in_thread(self._sync.reload_config, config)
 
+    async def auth(self, target: str) -> dict[str, Any]:
+        """Which credentials an agent has in reach; see `Runtime.auth`."""
+        return await self._in_thread(self._sync.auth, target)
+
     async def session(self, key: str) -> dict[str, Any] | None:
         """One session's row; see `Runtime.session`."""
         return await self._in_thread(self._sync.session, key)

@@ -10,7 +10,7 @@ from typing import Any, cast
 from openclaw_ray.core.audience import Audience, Denial
 from openclaw_ray.core.errors import AudienceDenied, RuntimeClosed, RuntimeUnavailable, SessionForbidden
 from openclaw_ray.core.events import Event
-from openclaw_ray.core.keys import normalise_key
+from openclaw_ray.core.keys import normalise_agent_id, normalise_key
 from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.policy import ToolView
 from openclaw_ray.core.session_asks import Asker
@@ -85,6 +85,21 @@ class RuntimeView:
         [found] = self._query("view", "tools", {"requester": normalise_key(key)}, 1, 0)
         view: ToolView = found
         return view
+
+    def auth(self, target: str) -> dict[str, Any]:
+        """Which credentials an agent, or the agent of a session, has in reach: for each provider the profiles in the
+        order in which they are tried, where each comes from, until when one rests, and why others are left out.
+        ``next`` is what a turn would get now, ``fallback`` whether that is not its own. Never a secret.
+
+        Args:
+            target: agent id or session key.
+
+        Raises:
+            KeyError: there is no such session.
+            UnknownAgent: there is no such agent.
+        """
+        found: dict[str, Any] = self._query("auth_view", normalise_agent_id(target) or normalise_key(target))
+        return found
 
     def history(self, key: str, limit: int = 100, offset: int = 0) -> list[dict[str, Any]]:
         """A page of a session's transcript, newest last: ``role``, ``text``, ``at``, and what else a row has.

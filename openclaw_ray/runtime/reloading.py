@@ -13,6 +13,7 @@ from typing import Any
 from openclaw_ray.actors.asking import ask
 from openclaw_ray.config import Change, Config, changes, limits_after
 from openclaw_ray.core.errors import PoolTooSmall
+from openclaw_ray.core.protocol.authing import auth_of
 
 __all__ = ["reload"]
 
@@ -31,6 +32,9 @@ def reload(registry: Any, old: Config, new: Config) -> tuple[Change, ...]:
         raise PoolTooSmall(wanted.pool_max, wanted.max_spawn_depth)
     known = ask(registry.agents.remote, _WITHIN)
     agents = {agent: new.agent_limits(agent) for agent in known}
+    rules = {agent: own.auth for agent, own in agents.items() if own.auth or auth_of(known[agent])}
+    if rules:
+        ask(lambda: registry.auth_look.remote(rules), _WITHIN)
     limits = limits_after(settings.limits, wanted)
     ask(lambda: registry.reload.remote(limits, agents), _WITHIN)
     return changes(old, new)

@@ -32,6 +32,7 @@ from openclaw_ray.core.errors import (
 from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.runtime.cluster import Guest
+from openclaw_ray.store.credentials import referred_env
 from openclaw_ray.store.places import state_dir_for
 from openclaw_ray.store.statelock import StateLock, owner_of
 
@@ -136,7 +137,8 @@ def start_engine(
         lock.acquire()
     engine: Engine | None = None
     try:
-        engine = _create(runtime, place, lock, limits, pool_max, cpus, config, runtime_env, lifetime, recover)
+        hidden = referred_env(config.auth_stores(code.id for code in (bundle.agents if bundle is not None else ())))
+        engine = _create(runtime, place, lock, limits, pool_max, cpus, hidden, runtime_env, lifetime, recover)
         engine.notes = notes
         _wait_until_up(engine)
         if bundle is not None:
@@ -160,7 +162,7 @@ def _create(
     limits: RuntimeLimits,
     pool_max: int,
     cpus: int,
-    config: Config,
+    hidden: tuple[str, ...],
     runtime_env: dict[str, Any] | None,
     lifetime: Lifetime,
     recover: bool,
@@ -197,7 +199,7 @@ def _create(
         time.time(),
     )
     session = SessionSettings(
-        runtime, str(place), limits.registry_timeout_seconds, limits.pool_max_growth_mb, runtime_env
+        runtime, str(place), limits.registry_timeout_seconds, limits.pool_max_growth_mb, runtime_env, hidden
     )
     # the pool first: the registry asks it for actors as soon as it is there
     try:
@@ -250,6 +252,8 @@ def register(registry: Any, config: Config, bundle: Any, known: dict[str, str]) 
     """
     entries = agent_entries(config, bundle, ask(registry.agents.remote, _START_WITHIN))
     _try_out(registry, bundle)
+    if rules := {entry.id: entry.limits.auth for entry in entries if entry.limits.auth is not None}:
+        ask(lambda: registry.auth_look.remote(rules), _START_WITHIN)
     ask(lambda: registry.register.remote(entries, bundle.id, bundle.data, bundle.paths), _START_WITHIN)
     known.update({code.id: code.hash for code in bundle.agents})
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from openclaw_ray.agents.info import MARK
@@ -16,7 +20,20 @@ from openclaw_ray.agents.tools import TOOLS
 from openclaw_ray.agents.tools.function_tool import plain_task
 from openclaw_ray.core.announce import idempotency_key
 from openclaw_ray.core.announce_text import announce_status, status_label
-from openclaw_ray.core.errors import SpawnError, SpawnForbidden
+from openclaw_ray.core.auth import (
+    AuthAsk,
+    AuthOutcome,
+    AuthRules,
+    Credential,
+    FailureReason,
+    after_failure,
+    after_success,
+    choose,
+    credential_of,
+    held_profile,
+    looked_at,
+)
+from openclaw_ray.core.errors import NoCredential, SpawnError, SpawnForbidden
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import mint_child, normalise_agent_id
 from openclaw_ray.core.lifecycle import Cause, RunState, result_status
@@ -49,7 +66,14 @@ class AnsweringPort:
         unexpected: the first spawn that ``children`` has no answer for, or the assertion that an answer raised.
     """
 
-    def __init__(self, spec: Spec, children: Mapping[str, Any], before: Sequence[Row], memory: ProcessMemory) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        children: Mapping[str, Any],
+        before: Sequence[Row],
+        memory: ProcessMemory,
+        auth: Mapping[str, Any] | None = None,
+    ) -> None:
         self.spec = spec
         self.spawned: list[SpawnRequest] = []
         self.stopped: list[str] = []
@@ -60,6 +84,8 @@ class AnsweringPort:
         self._children = children
         self._before = list(before)
         self._memory = memory
+        self._auth: dict[str, Any] = copy.deepcopy(dict(auth or {}))
+        self.credentials_said: list[AuthOutcome] = []
         self._ids = RandomIds()
         self._born: dict[str, Receipt] = {}
         self._ends: dict[str, Future[Completion]] = {}
@@ -264,6 +290,41 @@ class AnsweringPort:
     def task(self, task: ToolTask) -> Future[Any]:
         """See `TurnPort.task`; there is no Ray."""
         return plain_task(task)
+
+    def auth(self, request: AuthAsk | AuthOutcome) -> Future[Any]:
+        """See `TurnPort.auth`; out of the test's own store."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(self._credential(request))
+        except NoCredential as error:
+            future.set_exception(error)
+        return future
+
+    def _credential(self, request: AuthAsk | AuthOutcome) -> Credential | None:
+        rules = AuthRules(shared="auth=… of run_turn")
+        now = round(time.time() * 1000)
+        if isinstance(request, AuthOutcome):
+            self.credentials_said.append(request)
+            held = held_profile(request.profile, {}, self._auth)
+            if held is None:
+                raise NoCredential(self.spec.agent_id, "", looked_at(rules), ((request.profile, "profile_missing"),))
+            stats = self._auth.setdefault("usageStats", {})
+            entry, reason = stats.get(request.profile, {}), FailureReason(request.reason)
+            failed_so = partial(after_failure, reason=reason, cooldown=request.cooldown)
+            stats[request.profile] = (after_success if request.worked else failed_so)(entry, now)
+            return None
+        held = choose(
+            self.spec.agent_id,
+            request.provider,
+            request.profile,
+            agent_store={},
+            shared_store=self._auth,
+            rules=rules,
+            now=now,
+            pin=None,
+            resolves=lambda ref: ref.source == "env" and bool(os.environ.get(ref.id)),
+        )
+        return credential_of(held, os.environ)
 
     @property
     def cancelled(self) -> str | None:

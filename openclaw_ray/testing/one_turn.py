@@ -20,6 +20,7 @@ from openclaw_ray.core.lifecycle import RunKind
 from openclaw_ray.core.protocol.messages import Row, Spec
 from openclaw_ray.core.results import Completion, Result, Usage
 from openclaw_ray.testing.answering import AnsweringPort, ProgressSaid, result_of
+from openclaw_ray.testing.auth import auth_store
 from openclaw_ray.testing.local.memory import ProcessMemory
 from openclaw_ray.testing.tool_stubs import stubbed_catalog
 
@@ -71,6 +72,7 @@ def run_turn(
     kind: RunKind | str | None = None,
     index: int | None = None,
     tools: Mapping[str, Any] | None = None,
+    auth: Mapping[str, Any] | None = None,
 ) -> TurnRun:
     """Run one turn of an agent in this thread: no Ray, no runtime, no limits; its children are made up by the test.
 
@@ -111,6 +113,7 @@ def run_turn(
         tools: for each tool that is not to be called itself, what it returns, an exception that it raises, or a
             function that is given the call's parameters by name and returns or raises either. A call is read first, as
             ever; the other tools are real, those with Ray options run plainly.
+        auth: credentials for ``turn.auth``: ``{"anthropic": "a made-up key"}``, or a whole store, see `LocalRuntime`.
 
     Raises:
         AssertionError: the turn spawned what ``children`` has no answer for, whatever the agent made of that; or an
@@ -126,7 +129,7 @@ def run_turn(
     spec = replace(spec, state=before)
     rows = [Row(spec.session_id, 0, number, role, said, spec.created) for number, (role, said) in enumerate(history)]
     memory = ProcessMemory()
-    port = AnsweringPort(spec, children or {}, rows, memory)
+    port = AnsweringPort(spec, children or {}, rows, memory, auth_store(auth))
     for done in ends:
         port.adopt(done)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from openclaw_ray.agents.port import SpawnRequest, ToolTask
 from openclaw_ray.agents.tools.function_tool import plain_task
+from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 from openclaw_ray.core.lifecycle import ResultStatus
 from openclaw_ray.core.policy import ToolView
 from openclaw_ray.core.protocol.messages import Row, Spec
@@ -188,6 +189,12 @@ class FakePort:
     def task(self, task: ToolTask) -> Future[Any]:
         self.log.append(f"task {task.tool} {dict(task.options)}")
         return plain_task(task)
+
+    def auth(self, request: AuthAsk | AuthOutcome) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.log.append(repr(request))
+        future.set_result(None)
+        return future
 
     def append(self, role: str, text: str) -> None:
         self.rows.append(Row("session", 1, len(self.rows), role, text, 1.5))

@@ -37,6 +37,7 @@ from openclaw_ray.core.errors import (
         ["--help"],
         ["--version"],
         ["agents", "list", "--help"],
+        ["auth", "--help"],
         ["config", "--help"],
         ["config", "check", "-h"],
         ["demo", "--help"],

@@ -8,6 +8,7 @@ from typing import Any
 
 from openclaw_ray import config
 from openclaw_ray.core import admission, announce, history, keys, targets, tokens, visibility
+from openclaw_ray.core.auth import AuthRules, order_profiles
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.subagent_rows import ChildFacts
 
@@ -202,10 +203,29 @@ def config_output(loaded: config.Config) -> Output:
     return {"ok": True, "effective": in_force, "tolerated": list(loaded.tolerated)}
 
 
+def auth(case: dict[str, Any]) -> Output:
+    """Which credential profiles an agent tries, in which order."""
+    said = case["config"].get("auth", {})
+    rules = AuthRules(
+        order={of: tuple(ids) for of, ids in said.get("order", {}).items()},
+        profiles={name: (one["provider"], one["mode"]) for name, one in said.get("profiles", {}).items()},
+    )
+    found = order_profiles(
+        case["provider"],
+        agent_store=case["agent_store"],
+        shared_store=case["shared_store"],
+        now=case["now"],
+        rules=rules,
+        pin=case["session_pin"],
+    )
+    return {"order": list(found.order), "excluded": dict(found.excluded), "used": dict(found.used)}
+
+
 ADAPTERS: dict[str, Callable[[dict[str, Any]], Output]] = {
     "a2a_policy": a2a_policy,
     "allow_agents": allow_agents,
     "announce": announces,
+    "auth": auth,
     "config": configs,
     "history": histories,
     "liveness": liveness_case,

@@ -6,12 +6,14 @@ import pickle
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from openclaw_ray import config
 from openclaw_ray.config import ConfigError
+from openclaw_ray.core.auth import AuthRules
 from openclaw_ray.core.limits import AgentLimits, Compat, JournalSync, PoolReuse, Recovery, RuntimeLimits
 from openclaw_ray.core.policy import Names, ToolLists, ToolRules, ToolSettings
 from openclaw_ray.core.rate_limits import LimitRule
@@ -188,6 +190,7 @@ def test_both_rosters_are_merged_and_entries_win_field_by_field() -> None:
         require_agent_id=True,
         workspace="~/m",
         agent_dir="~/a",
+        auth=AuthRules(own=str(Path.home() / "a" / "auth-profiles.json")),
     )
 
 

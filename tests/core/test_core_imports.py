@@ -13,6 +13,7 @@ MODULES = (
     "announce",
     "announce_text",
     "archive_rules",
+    "auth",
     "clock",
     "errors",
     "history",

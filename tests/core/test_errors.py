@@ -24,6 +24,8 @@ FAILED = Result(
 SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.OpenClawRayError: (),
     errors.ConfigError: (FAULTS,),
+    errors.CredentialStoreError: ("/x/auth-profiles.json", "not JSON: line 3"),
+    errors.NoCredential: ("docs", "anthropic", ("agent: /x/auth-profiles.json",), (("anthropic:a", "expired"),)),
     errors.UnknownAgent: ("ghost", ("main", "docs")),
     errors.AudienceDenied: ("stale-lineage", "agent:main:subagent:1", "agent:main:main was reset; spawn a new session"),
     errors.UnknownLimit: ("tow", ("two",)),

@@ -17,6 +17,9 @@ def worker(turn: oc.SyncTurn) -> str:
     assert_type(turn.session, oc.SessionView)
     assert_type(turn.state, dict[str, Any])
     assert_type([event.completion for event in turn.events], list[oc.Completion | None])
+    assert_type(turn.auth.get("anthropic"), oc.Credential)
+    assert_type(turn.auth.get("anthropic").secret, str)
+    turn.auth.failed("anthropic:default", cooldown=60, reason="rate_limit")
     turn.spawn(7)  # type: ignore[arg-type]
     return turn.text
 
@@ -29,6 +32,8 @@ async def other(turn: oc.Turn) -> oc.Result[int]:
     assert_type(receipt.error, str | None)
     assert_type(await turn.join(receipt), list[oc.Completion])
     assert_type(await turn.map("worker", range(3)), list[oc.Result[Any]])
+    assert_type(await turn.auth.get("anthropic", "anthropic:work"), oc.Credential)
+    await turn.auth.succeeded("anthropic:work")
     turn.join().sort()  # type: ignore[attr-defined]
     return oc.Result(value=3)
 

@@ -12,6 +12,7 @@ from openclaw_ray.core.death import Death
 from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
 from openclaw_ray.core.named_map import ClaimAnswer
 from openclaw_ray.core.protocol.archiving import Archiving
+from openclaw_ray.core.protocol.authing import AuthTurn, auth_given, auth_turn
 from openclaw_ray.core.protocol.birth import Birth
 from openclaw_ray.core.protocol.cleanup import Cleanup, CleanupWord
 from openclaw_ray.core.protocol.clients import Clients
@@ -132,6 +133,20 @@ class Entries:
             raise KeyError(bundle)
         _, code, paths = pickle.loads(data)
         return code, paths
+
+    def auth_turn(self, key: str, activation: str) -> AuthTurn | None:
+        """Who asks for a credential, as the records have it; `None` if that turn has ended. Read-only."""
+        return auth_turn(self.s, key, activation)
+
+    def auth_given(self, key: str, activation: str, scope: str) -> tuple[bool, tuple[Effect, ...]]:
+        """A turn is to be given a credential out of ``scope``; False if it has ended, see `authing`."""
+        words: list[bool] = []
+        effects = self._entry(lambda: words.append(auth_given(self.s, key, activation, scope)))
+        return words[0], effects
+
+    def warn(self, text: str) -> tuple[Effect, ...]:
+        """Journal a warning."""
+        return self._entry(lambda: self.s.event("warning", text=text))
 
     def delete(
         self, key: str, session_id: str, revision: int, asker: Asker | None = None

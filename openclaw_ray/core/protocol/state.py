@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from openclaw_ray.core.auth import NO_SCOPE
 from openclaw_ray.core.clock import Clock
 from openclaw_ray.core.compact import grown
 from openclaw_ray.core.events import Event
@@ -98,6 +99,8 @@ class State:
         self.retired_actors: dict[str, int] = {}
         self.warned: set[str] = set()
         self.next_archive: float | None = None
+        self.auth_scopes: dict[str, str] = {}
+        """Agent id -> the name of what its credential stores held when they were last looked at; not journaled."""
         self.effects: list[Effect] = []
         self._timers: list[tuple[float, str]] = []
         self._dirty: dict[tuple[str, str | int], Any] = {}
@@ -124,7 +127,7 @@ class State:
         return frozenset(self.agents)
 
     def reuse_class(self, entry: AgentEntry, root: str, run: str) -> ReuseClass:
-        """The class that an actor must be of to run this (credentials and sandbox are constants until they exist)."""
+        """The class that an actor must be of to run this (sandbox is a constant until it exists)."""
         reuse = self.limits.pool_reuse
         code = entry.bundle
         if reuse == "agent":
@@ -133,7 +136,7 @@ class State:
             code = f"{entry.bundle}@{root}"
         elif reuse == "never":
             code = f"{entry.bundle}#{run}"
-        return (code, "none", "none", tuple(sorted(entry.limits.resources.items())))
+        return (code, self.auth_scopes.get(entry.id, NO_SCOPE), "none", tuple(sorted(entry.limits.resources.items())))
 
     # ------------------------------------------------------------------ changes
 

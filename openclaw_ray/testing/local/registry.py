@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from openclaw_ray.actors.auth_desk import AuthDesk
 from openclaw_ray.actors.registry_views import Views
 from openclaw_ray.actors.wire import pack
 from openclaw_ray.core.clock import Clock, SystemClock
@@ -64,9 +65,17 @@ class LocalRegistry:
 
     Args:
         clock: the machine's if not given. One with ``watch``, as `FakeClock` has, tells when it is moved.
+        auth: a credential store of the test's, shared by all agents.
     """
 
-    def __init__(self, name: str, limits: RuntimeLimits, pool_max: int, clock: Clock | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        limits: RuntimeLimits,
+        pool_max: int,
+        clock: Clock | None,
+        auth: Mapping[str, Any] | None = None,
+    ) -> None:
         self.name = name
         self.limits = limits
         self.pool_max = pool_max
@@ -74,6 +83,8 @@ class LocalRegistry:
         self.core = Registry(
             MemoryJournal(), limits, clock or SystemClock(), pool_max=pool_max, cpus=os.cpu_count() or 1
         )
+        self.auth_desk = AuthDesk(self, os.environ, auth)
+        self.core.s.auth_scopes = self.auth_desk.scopes
         self.sessions: dict[str, LocalSession] = {}
         self.left: list[LocalSession] = []
         self.client: LocalClient | None = None
@@ -110,6 +121,7 @@ class LocalRegistry:
 
     def register(self, entries: list[AgentEntry], bundle: Bundle) -> None:
         """Agents that the runtime knows from now on."""
+        self.auth_desk.look({entry.id: entry.limits.auth for entry in entries})
         self.enter(lambda core: core.register(entries, bundle.id, bundle.data, bundle.paths))
 
     def _change(self, change: Callable[[Registry], tuple[T, tuple[Effect, ...]]], *, ticks: bool = False) -> T:
@@ -226,6 +238,10 @@ class LocalRegistry:
         """One session's row."""
         with self.lock:
             return self._views.session(self.core, key, asker)
+
+    def auth_view(self, target: str) -> dict[str, Any]:
+        """What an agent, or a session's, has in reach of credentials."""
+        return self.auth_desk.view(target)
 
     def ended(self, run_id: str) -> Completed | None:
         """The end of a run; `None` while it goes on.

@@ -22,6 +22,7 @@ from openclaw_ray.runtime.opening import default_agent
 from openclaw_ray.runtime.others import OthersEnds
 from openclaw_ray.runtime.runtime import Runtime
 from openclaw_ray.runtime.starting import agent_entries, fit_limits
+from openclaw_ray.testing.auth import auth_store
 from openclaw_ray.testing.local.client import LocalClient
 from openclaw_ray.testing.local.memory import ProcessMemory
 from openclaw_ray.testing.local.registry import LocalRegistry
@@ -90,6 +91,8 @@ class LocalRuntime(Runtime):
         agents: as for `Runtime.start`.
         config: a path, a dict, a loaded `Config`, or `None` for defaults; ``OPENCLAW_CONFIG_PATH`` is not read.
         clock: what deadlines go by; the machine's if not given.
+        auth: credentials for `turn.auth`, of all agents: ``{"anthropic": "a made-up key"}``, or a whole store
+            (``{"profiles": …}``) as in an ``auth-profiles.json``. It stands in for the shared store.
 
     Raises:
         ConfigError, DuplicateAgent, AgentNotPicklable, AgentImportError: the input, before anything runs.
@@ -101,6 +104,7 @@ class LocalRuntime(Runtime):
         agents: Iterable[Any] = (),
         config: Config | str | Path | Mapping[str, Any] | None = None,
         clock: Clock | None = None,
+        auth: Mapping[str, Any] | None = None,
     ) -> None:
         from openclaw_ray.config import load
 
@@ -121,7 +125,7 @@ class LocalRuntime(Runtime):
         if bundle is not None:
             agent_entries(settings, bundle, {})
             _try_out(bundle)
-        self._local = LocalRegistry(self._name, limits, pool_max, clock)
+        self._local = LocalRegistry(self._name, limits, pool_max, clock, auth_store(auth))
         ids = [code.id for code in bundle.agents] if bundle is not None else []
         client = LocalClient(self._local, default_agent(settings, ids), self._memory)
         self._client = cast("Client", client)

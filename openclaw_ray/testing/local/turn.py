@@ -13,6 +13,7 @@ from openclaw_ray.agents.pickling import dumps
 from openclaw_ray.agents.port import ToolTask
 from openclaw_ray.agents.run_turn import Ended
 from openclaw_ray.agents.tools.function_tool import plain_task
+from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 from openclaw_ray.core.protocol.messages import CleanCheck, Row, Spec, Started
 from openclaw_ray.core.transcript_pages import TranscriptPage
 from openclaw_ray.testing.local.courier import LocalRequester
@@ -84,6 +85,16 @@ class LocalTurn(SessionTurn):
             future.set_result(getattr(self.local.registry, method)(*args))
         except Exception as error:  # noqa: BLE001 - it is for whoever waits for the answer
             future.set_exception(error)
+        return future
+
+    def auth(self, request: AuthAsk | AuthOutcome) -> Future[Any]:
+        """See `TurnPort.auth`."""
+        future: Future[Any] = Future()
+        answer = self.local.registry.auth_desk.answer(self.spec.session_key, self.spec.activation, request)
+        if isinstance(answer, Exception):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
         return future
 
 
