@@ -17,12 +17,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from openclaw_ray.actors.asking import later
+from openclaw_ray.actors.attached_files import take_snapshot
 from openclaw_ray.actors.courier_thread import STOPPING, CourierThread
 from openclaw_ray.actors.payload import pack
 from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.core.attachments import WithFiles, attached, relative_dir
 from openclaw_ray.core.errors import NotControlled, RuntimeClosed, RuntimeUnavailable
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import mint_child, normalise_agent_id
@@ -40,6 +43,8 @@ from openclaw_ray.core.protocol.messages import (
     Verdict,
 )
 from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, StopReport
+from openclaw_ray.core.session_facts import ChildAsk
+from openclaw_ray.store.attachments import discard
 
 __all__ = ["Requester"]
 
@@ -64,6 +69,8 @@ class Requester:
         self.activation = activation
         self.agent_id = agent_id
         self.modules: tuple[str, ...] = ()
+        self.state_dir = ""
+        """Where the runtime keeps its state; empty if this process need not know."""
         self._ids = RandomIds()
         self._lock = threading.Lock()
         self._ends: dict[str, Future[Completion]] = {}
@@ -98,16 +105,22 @@ class Requester:
             if self._stopping_all:
                 future.set_result(STOPPING)
                 continue
+            agent = normalise_agent_id(request.agent_id or self.agent_id) or _NAMELESS
+            session_id = self._ids.session_id()
+            ask = request.ask
             try:
-                payload = self._pack(request.input) if request.has_input else None
+                if request.files:
+                    payload: Payload | None = self._pack(WithFiles(request.input, request.has_input, request.files))
+                    ask = self._with_files(request, agent, session_id, future)
+                else:
+                    payload = self._pack(request.input) if request.has_input else None
             except Exception as error:  # noqa: BLE001 - the caller's own object: whatever it raises is the answer
                 future.set_exception(error)
                 continue
-            agent = normalise_agent_id(request.agent_id or self.agent_id) or _NAMELESS
             admit = Admit(
                 self._ids.run_id(),
                 mint_child(agent, self._ids.uuid()) if key is None else key,
-                self._ids.session_id(),
+                session_id,
                 request.route,
                 self.key,
                 request.task,
@@ -124,7 +137,7 @@ class Requester:
                 request.task_name,
                 request.item,
                 request.cleanup,
-                request.ask,
+                ask,
             )
             if request.expects or request.route != "ask":  # else nothing will come
                 with self._lock:
@@ -134,6 +147,18 @@ class Requester:
         if asked:
             self.courier.admit(asked)
         return futures
+
+    def _with_files(self, request: SpawnRequest, agent: str, session_id: str, future: Future[Receipt]) -> ChildAsk:
+        """The ask of a child with attachments, whose snapshot is on disk until it is refused (PROTOCOL.md 3.6)."""
+        told = attached(request.files, relative_dir(agent, session_id), request.mount_path)
+        folder = take_snapshot(self._files_dir(), agent, session_id, request.files)
+        if folder is not None:
+            future.add_done_callback(partial(_undo, folder))
+        return replace(request.ask or ChildAsk(), attachments=told)
+
+    def _files_dir(self) -> str:
+        """Where snapshots go; empty for nowhere."""
+        return self.state_dir
 
     def _pack(self, value: Any) -> Payload:
         return pack(value, self.modules)
@@ -398,6 +423,12 @@ class Requester:
         for future in waiting:
             if not future.done():
                 future.set_exception(error)
+
+
+def _undo(folder: Path, future: Future[Receipt]) -> None:
+    """A child was not made: its attachments go, too. One of which nothing was heard may have been."""
+    if future.exception() is None and not future.result().accepted:
+        discard(folder)
 
 
 def _without_value(done: Completion, text: str, cause: Cause) -> Completion:

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from openclaw_ray.core.attachments import AttachedFile
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
@@ -24,7 +25,8 @@ class SpawnRequest:
     """One spawn, as asked for by a program; ``input`` is any Python object or reference (`MISSING` if not given).
 
     ``item``: what it is to a map that has a name. ``cleanup``: ``delete`` has it archived once its end was heard of.
-    ``ask``: what is asked for beyond that.
+    ``ask``: what is asked for beyond that. ``files``: copies of what goes along; ``mount_path``: where they are meant
+    to appear.
     """
 
     task: str
@@ -40,6 +42,13 @@ class SpawnRequest:
     item: MapItem | None = None
     cleanup: str = "keep"
     ask: ChildAsk | None = None
+    files: tuple[AttachedFile, ...] = ()
+    mount_path: str | None = None
+
+    @property
+    def forks(self) -> bool:
+        """A branch of the requester's transcript is asked for."""
+        return self.ask is not None and self.ask.context == "fork"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +100,9 @@ class TurnPort(Protocol):
 
     def history(self, limit: int, offset: int) -> Future[list[Row]]:
         """The session's transcript rows, newest last, those of this turn so far included."""
+
+    def transcript_bytes(self) -> Future[int]:
+        """About how many bytes the session's transcript has by now."""
 
     def append(self, role: str, text: str) -> None:
         """Add a row to the transcript."""

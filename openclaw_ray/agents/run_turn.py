@@ -18,7 +18,7 @@ import contextvars
 import inspect
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,7 @@ class TurnRunner:
         *,
         input: Any = None,
         completions: Iterable[Completion] = (),
+        attachments: Sequence[str] = (),
     ) -> Ended:
         """Run one turn. Never raises for anything that the agent does.
 
@@ -88,6 +89,7 @@ class TurnRunner:
             agent: an agent function or an `Agent` class, loaded for this activation.
             input: the decoded input of ``spec``.
             completions: those of ``spec`` with their values; they count as consumed by this turn.
+            attachments: paths of the session's files.
         """
         began = time.monotonic()
         info = agent_info(agent)
@@ -100,7 +102,7 @@ class TurnRunner:
             call, outcome, waits = agent, None, is_async(agent)
         stop = _TaskCancel()
         kind = Turn if waits else SyncTurn
-        turn = kind(spec, port, input=input, completions=ends, on_cancel=stop)
+        turn = kind(spec, port, input=input, completions=ends, on_cancel=stop, attachments=attachments)
         if ends:
             port.consume([done.run_id for done in ends])
         held, state, yielded = None, None, False

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from openclaw_ray.agents._asking import MISSING, spawn_request
+from openclaw_ray.agents._asking import MISSING, isolated
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import Deadline, SyncWait, nothing
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.tools.tool import Within
+from openclaw_ray.core.branching import too_large
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.tool_results import ToolResult
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.prompts import Prompt
 
 __all__ = ["SyncTurn"]
 
@@ -42,7 +46,7 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
         **params: Any,
     ) -> Receipt:
         """Ask for a child session; see `Turn.spawn`."""
-        request = spawn_request(
+        request = self._spawn_request(
             task,
             agent_id=agent_id,
             agent=agent,
@@ -52,9 +56,10 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
             expects_completion_message=expects_completion_message,
             task_name=task_name,
             params=params,
-            caller=self.session.agent_id,
         )
         self.check()
+        if request.forks and too_large(self._result_of(self._port.transcript_bytes())):
+            request = isolated(request)
         return self._admitted(request, self._result_of(self._port.spawn([request])[0]))
 
     def join(
@@ -133,6 +138,12 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
         self.check()
         rows = self._result_of(self._port.history(limit, offset))
         return plain_rows(rows)
+
+    def prompt(self) -> Prompt:
+        """What a model would be given besides the transcript; see `Turn.prompt`."""
+        self.check()
+        children: list[Any] = self._result_of(self._port.look("children"))
+        return self._prompt_of(children)
 
     # ------------------------------------------------------------------ waiting
 

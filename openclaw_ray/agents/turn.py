@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from openclaw_ray.agents._asking import MISSING, spawn_request
+from openclaw_ray.agents._asking import MISSING, isolated
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import AsyncWait, Deadline, nothing
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.tools.tool import Within
+from openclaw_ray.core.branching import too_large
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.results import Completion, Receipt, Result
 from openclaw_ray.core.tool_results import ToolResult
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.prompts import Prompt
 
 __all__ = ["Turn"]
 
@@ -62,7 +66,7 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             TaskTooLarge: pass the data as input.
             Cancelled: the turn is to end.
         """
-        request = spawn_request(
+        request = self._spawn_request(
             task,
             agent_id=agent_id,
             agent=agent,
@@ -72,9 +76,10 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             expects_completion_message=expects_completion_message,
             task_name=task_name,
             params=params,
-            caller=self.session.agent_id,
         )
         self.check()
+        if request.forks and too_large(await self._result_of(self._port.transcript_bytes())):
+            request = isolated(request)
         return self._admitted(request, await self._result_of(self._port.spawn([request])[0]))
 
     async def join(
@@ -204,6 +209,16 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
         self.check()
         rows = await self._result_of(self._port.history(limit, offset))
         return plain_rows(rows)
+
+    async def prompt(self) -> Prompt:
+        """What a model would be given besides the transcript: system prompt, the agent's files, how the children stand.
+
+        Nothing is read before this is called. The files are those of the agent's own workspace, whatever ``cwd`` is;
+        with ``lightContext`` there are none.
+        """
+        self.check()
+        children: list[Any] = await self._result_of(self._port.look("children"))
+        return self._prompt_of(children)
 
     # ------------------------------------------------------------------ waiting
 

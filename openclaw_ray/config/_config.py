@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from openclaw_ray.config._agent_settings import agent_settings
 from openclaw_ray.config._effective import A2A, DEFAULT, Bindings, Setting, a2a, settings, thread_bindings
 from openclaw_ray.config._fields import plain
 from openclaw_ray.config._model import AgentEntry, Root
 from openclaw_ray.config._notices import Notice
+from openclaw_ray.core.attachments import AttachmentLimits
 from openclaw_ray.core.keys import normalise_agent_id
 from openclaw_ray.core.limits import AgentLimits, Compat, RuntimeLimits
 
@@ -130,6 +132,7 @@ class Config:
                 **{part: float(amount) for part, amount in ask.items() if amount is not None},
             },
             scheduling=None if scheduling is None else str(scheduling),  # no type of this package may travel
+            settings=agent_settings(self.root.agents.defaults, self.own, name),
         )
 
     def runtime_limits(self, *, cpus: int, compat: Compat | None = None) -> RuntimeLimits:
@@ -171,6 +174,19 @@ class Config:
             cost_per_tree=ray.budgets.cost_per_tree,
             compat=ray.compat,
             config_rev=self.rev,
+            attachments=self._attachments,
+        )
+
+    @property
+    def _attachments(self) -> AttachmentLimits | None:
+        written = self.root.tools.sessions_spawn.attachments
+        if not written.enabled:
+            return None
+        return AttachmentLimits(
+            max_total_bytes=written.max_total_bytes,
+            max_files=written.max_files,
+            max_file_bytes=written.max_file_bytes,
+            retain=written.retain_on_session_keep,
         )
 
     # ----------------------------------------------------------------------- who says what of an agent

@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.attachments import AttachmentLimits
 
 __all__ = [
     "RESULT_TEXT_MAX_BYTES",
     "STATE_MAX_BYTES",
     "TASK_MAX_BYTES",
     "AgentLimits",
+    "AgentSettings",
     "Compat",
     "JournalSync",
     "PoolReuse",
@@ -106,6 +111,7 @@ class RuntimeLimits:
         sessions_per_tree, tokens_per_tree, cost_per_tree: budgets of one tree; `None` is none.
         compat: generation of the defaults.
         config_rev: short hash of the effective configuration; equal configurations have equal ones.
+        attachments: bounds of what a spawn may hand on as files; `None` where that is not enabled.
     """
 
     max_spawn_depth: int = 5
@@ -138,6 +144,35 @@ class RuntimeLimits:
     cost_per_tree: float | None = None
     compat: Compat = Compat.V2026_9
     config_rev: str = ""
+    attachments: AttachmentLimits | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """What one agent's sessions, and children that are asked of it or by it, are given (SPEC.md A1, A2).
+
+    Attributes:
+        workspace: its working folder as written, or `None`; ``workspace_path`` is where that is set.
+        sandbox: ``off``, ``non-main`` or ``all``; ``sandbox_path`` is where that is, or would be, set.
+        model, thinking: its own, or the defaults'.
+        child_model: of sub-agents that it runs, its own or the defaults'; ``child_model_path`` where that is set.
+        child_thinking: level of sub-agents, its own alone; ``child_thinking_path`` where that is set.
+        default_thinking: level of sub-agents of all agents.
+        delegation: ``suggest`` or ``prefer``, wording of prompts; `None` if nobody says.
+    """
+
+    workspace: str | None = None
+    workspace_path: str = "agents.defaults.workspace"
+    sandbox: str = "off"
+    sandbox_path: str = "agents.defaults.sandbox.mode"
+    model: str | None = None
+    thinking: str | None = None
+    child_model: str | None = None
+    child_model_path: str = "agents.defaults.subagents.model"
+    child_thinking: str | None = None
+    child_thinking_path: str = ""
+    default_thinking: str | None = None
+    delegation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +192,7 @@ class AgentLimits:
         resources: what one session asks of Ray: ``num_cpus``, ``num_gpus``, ``memory`` (bytes) and custom
             names; empty for the default of 0 CPUs.
         scheduling: Ray's scheduling strategy, or `None`.
+        settings: what its sessions are given; `None` if the configuration says nothing of that.
     """
 
     agent_id: str
@@ -169,3 +205,4 @@ class AgentLimits:
     agent_dir: str | None = None
     resources: Mapping[str, float] = field(default_factory=dict)
     scheduling: str | None = None
+    settings: AgentSettings | None = None

@@ -6,11 +6,14 @@ Their JSON form (``to_json``) has OpenClaw's camelCase names.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.death import Death
 from openclaw_ray.core.lifecycle import ResultStatus
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.attachments import Attached
 
 __all__ = ["INBOX", "Completion", "ErrorInfo", "Receipt", "Result", "StopReport", "StopRow", "Usage", "camel_dict"]
 
@@ -238,6 +241,10 @@ class Receipt:
         error: what refused it: limit, value seen, config path, way out.
         limit, value, maximum, path: the refusing limit in parts, where one refused.
         retry_after: seconds after which asking again may help; `None` where it will not by itself.
+        model: the child's model as it is applied; `None` if nobody named one.
+        context: ``fork`` if it begins with a branch of the requester's transcript, ``isolated`` if not; `None` where
+            nothing was asked for or configured, which is ``isolated``, too.
+        attachments: what is told of the files that went along.
     """
 
     status: str
@@ -250,6 +257,9 @@ class Receipt:
     maximum: int | None = None
     path: str | None = None
     retry_after: float | None = None
+    model: str | None = None
+    context: str | None = None
+    attachments: Attached | None = None
 
     @property
     def accepted(self) -> bool:
@@ -264,6 +274,9 @@ class Receipt:
                 "run_id": self.run_id or None,
                 "child_session_key": self.session_key or None,
                 "error": self.error,
+                "context": self.context,
+                "resolved_model": self.model,
+                "attachments": None if self.attachments is None else self.attachments.to_json(),
             }
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from openclaw_ray.core.attachments import Attached
 from openclaw_ray.core.compact import compact
 
 __all__ = ["ChildAsk", "SessionFacts"]
@@ -25,6 +26,7 @@ class ChildAsk:
         sandbox_required: the child must be sandboxed.
         context: ``isolated`` or ``fork``.
         light_context: a shorter prompt is asked for.
+        attachments: what is told of the files that come along.
     """
 
     cwd: str | None = None
@@ -33,6 +35,7 @@ class ChildAsk:
     sandbox_required: bool = False
     context: str = "isolated"
     light_context: bool = False
+    attachments: Attached | None = None
 
 
 @compact
@@ -48,6 +51,9 @@ class SessionFacts:
         sandboxed: whether it has to run in a sandbox.
         context: ``isolated`` or ``fork``: whether it began with a branch of its requester's transcript.
         light_context: its prompt is the shorter one.
+        home: folder that the configuration gives its agent: bootstrap files are read there, whatever ``cwd`` is.
+        attachments: what is told of the files that came along.
+        delegation: ``suggest`` or ``prefer`` if the configuration says.
     """
 
     workspace: str | None = None
@@ -57,3 +63,6 @@ class SessionFacts:
     sandboxed: bool = False
     context: str = "isolated"
     light_context: bool = False
+    home: str | None = None
+    attachments: Attached | None = None
+    delegation: str | None = None

@@ -72,6 +72,7 @@ class FakePort:
         self.progress_said: list[tuple[Any, ...]] = []
         self.usages: list[Usage] = []
         self.rows: list[Row] = []
+        self.transcript_size = 0
         self.reports: dict[str, StopReport] = {}
         self.views: dict[str, list[Any]] = {}
         self.summaries: list[str] = []
@@ -170,6 +171,11 @@ class FakePort:
             view = self.views[what]
             future.set_result([each for each in view if what != "kin" or target in _names(each)][:limit])
         self.asked.set()
+        return future
+
+    def transcript_bytes(self) -> Future[int]:
+        future: Future[int] = Future()
+        future.set_result(self.transcript_size)
         return future
 
     def append(self, role: str, text: str) -> None:

@@ -12,7 +12,7 @@ from openclaw_ray.core.keys import main_key, normalise_agent_id, role
 from openclaw_ray.core.lifecycle import DeliveryState, RunKind
 from openclaw_ray.core.limits import Compat
 from openclaw_ray.core.named_map import MapItem
-from openclaw_ray.core.protocol.child_facts import child_facts
+from openclaw_ray.core.protocol.child_facts import child_facts, main_facts
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.inbox import inbox_full
 from openclaw_ray.core.protocol.messages import Admit
@@ -83,7 +83,19 @@ class Admitting:
         )
         s.sessions[child.key] = child
         self._new_run(client, child, parent, requester, entry, admit)
-        return Receipt("accepted", admit.run, child.key, entry.id)
+        if facts is None:
+            return Receipt("accepted", admit.run, child.key, entry.id)
+        if facts.context == "fork":
+            s.branch(requester, child)
+        return Receipt(
+            "accepted",
+            admit.run,
+            child.key,
+            entry.id,
+            model=facts.model,
+            context=facts.context,
+            attachments=facts.attachments,
+        )
 
     def _refuse(self, receipt: Receipt) -> Receipt:
         self.s.refused += 1
@@ -177,10 +189,15 @@ class Admitting:
                 role(0, s.depth_cap).role,
                 s.clock.wall(),
             )
-            s.sessions[target.key] = target
         entry = s.agents.get(target.agent)
         if entry is None:
             return self._refuse(Receipt("error", error=f"agent {target.agent!r} is not registered any more"))
+        facts = main_facts(entry, main=target.key == main_key(entry.id))
+        if isinstance(facts, Refusal):
+            return self._refuse(_refused(facts, entry.id))
+        if target.key not in s.sessions:
+            target.facts = facts
+            s.sessions[target.key] = target
         full = inbox_full(s, target)
         if full is not None:
             return self._refuse(full)

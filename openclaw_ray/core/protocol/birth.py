@@ -211,13 +211,15 @@ class Birth(Admitting):
             session.root,
             run.route,
             run.created,
-            run.input if first or resumed else None,
+            run.input if first or resumed or _has_files(session) else None,
             tuple(completions),
             session.state_json,
             run.index,
             run.task,
             run.transcripts,
             session.facts,
+            s.depth_cap,
+            s.limits.attachments,
         )
 
     def completed(self, child: Run, receiver: str) -> Completed:
@@ -303,3 +305,8 @@ class Birth(Admitting):
             actor.state = "dying"
             s.touch(actor)
         s.effect(Exit(actor.id, why))
+
+
+def _has_files(session: Session) -> bool:
+    """Its input is wanted at each turn: the next one may be on a node where its attachments are not."""
+    return session.facts is not None and session.facts.attachments is not None

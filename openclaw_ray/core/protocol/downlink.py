@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from openclaw_ray.core.attachments import AttachmentLimits
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.protocol.parts import Payload
 from openclaw_ray.core.results import Completion, StopReport
@@ -101,6 +102,8 @@ class Spec:
         completions: every pending completion of the session, ordered.
         state: JSON of ``turn.state``, or `None`.
         facts: what was settled about the session at its birth.
+        depth_cap: a session at this depth spawns nothing.
+        attachments: bounds of what its spawns may hand on as files; `None` where that is not enabled.
     """
 
     run: str
@@ -128,3 +131,5 @@ class Spec:
     task: str = ""
     transcripts: str = "all"
     facts: SessionFacts | None = None
+    depth_cap: int = 0
+    attachments: AttachmentLimits | None = None

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from openclaw_ray.actors.registry_views import Views
 from openclaw_ray.actors.wire import pack
+from openclaw_ray.core.branching import branched
 from openclaw_ray.core.clock import Clock, SystemClock
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.limits import RuntimeLimits
@@ -26,6 +27,7 @@ from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.journal import MemoryJournal
 from openclaw_ray.core.protocol.messages import (
     Answer,
+    Branch,
     Completed,
     DieIf,
     Effect,
@@ -134,6 +136,9 @@ class LocalRegistry:
             row: Any = pickle.loads(packed)
             if isinstance(row, Row):
                 self._rows.setdefault(row.session_id, []).append(row)
+            elif isinstance(row, Branch):
+                source = self._rows.get(row.source, ())
+                self._rows.setdefault(row.session_id, list(branched(source, row.session_id, row.source)))
             else:  # there are no files here: an archived transcript is just not shown any more
                 self._rows.pop(row.session_id, None)
             self.core.s.journal.delete_upto("rows", number)
@@ -279,6 +284,11 @@ class LocalRegistry:
         with self.lock:
             rows = self._rows.get(session_id, [])
             return rows[max(0, len(rows) - offset - limit) : max(0, len(rows) - offset)]
+
+    def all_rows(self, session_id: str) -> list[Row]:
+        """A whole transcript."""
+        with self.lock:
+            return list(self._rows.get(session_id, ()))
 
     def info(self) -> dict[str, Any]:
         """The counts."""

@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from openclaw_ray.actors.session_turn import STARTED_AFTER, SessionTurn
+from openclaw_ray.agents.folders import make_folder
 from openclaw_ray.agents.pickling import dumps
 from openclaw_ray.agents.run_turn import Ended
 from openclaw_ray.core.protocol.messages import CleanCheck, Row, Spec, Started
+from openclaw_ray.core.session_facts import SessionFacts
 from openclaw_ray.testing.local.courier import LocalRequester
 
 if TYPE_CHECKING:
@@ -47,6 +49,22 @@ class LocalTurn(SessionTurn):
     def _load(self) -> tuple[Any, Any]:
         with self.local.memory.inside():
             return super()._load()
+
+    def _state_dir(self) -> str:
+        return ""  # nothing is kept on disk: a turn has a folder of its own for its attachments
+
+    def _enter_folder(self, facts: SessionFacts) -> None:
+        """A thread cannot be in a folder of its own; that there is one to be in can be seen."""
+        if facts.cwd is not None:
+            make_folder(facts)
+
+    def transcript_bytes(self) -> Future[int]:
+        """See `TurnPort.transcript_bytes`."""
+        with self._lock:
+            own = list(self._rows)
+        future: Future[int] = Future()
+        future.set_result(sum(len(row.text) for row in [*self.local.registry.all_rows(self.spec.session_id), *own]))
+        return future
 
     def _end_tools(self) -> None:
         """Nothing: a process below this one may be anybody's."""
