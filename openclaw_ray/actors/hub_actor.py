@@ -124,9 +124,10 @@ class HubActor:
         """A page of a transcript, newest last; ``offset`` counts from the newest."""
         return self.transcripts.read(agent_id, session_id, limit=limit, offset=offset)
 
-    async def transcript_bytes(self, agent_id: str, session_id: str, more: int = 0) -> int:
-        """How many bytes a transcript has, with ``more`` that are on their way."""
-        return self.transcripts.size(agent_id, session_id) + more
+    async def transcript_bytes(self, agent_id: str, session_id: str, more: int, least: int) -> int:
+        """About how many bytes a transcript has, with ``more`` that were not sent; ``least`` if others are on their
+        way."""
+        return max(self.transcripts.size(agent_id, session_id) + more, least)
 
     async def silent(self, clients: list[str], lease: float) -> list[str]:
         """Which of ``clients`` have not polled for ``lease`` seconds; one not heard of yet counts from now on."""

@@ -81,6 +81,7 @@ class SessionTurn:
         self._lock = threading.Lock()
         self._rows: list[Row] = []
         self._row_bytes = 0
+        self._said = 0
         self._recent: deque[Row] = deque(maxlen=_RECENT)
         self._rows_armed = False
         self._lasts = False
@@ -359,8 +360,7 @@ class SessionTurn:
 
         spec, runtime = self.spec, self.actor.settings.runtime
         with self._lock:
-            own = sum(len(row.text) for row in self._rows)
-        named = (spec.agent_id, spec.session_id, own)
+            named = (spec.agent_id, spec.session_id, self._row_bytes, self._said)
         return ask_later(lambda: find_actor(runtime, "hub").transcript_bytes.remote(*named), _LOOK_WITHIN)
 
     def append(self, role: str, text: str) -> None:
@@ -372,6 +372,7 @@ class SessionTurn:
             self._rows.append(Row(spec.session_id, spec.number, self._row_seq, role, text, time.time()))
             self._row_seq += 1
             self._row_bytes += len(text)
+            self._said += len(text)
             full = self._row_bytes > _FLUSH_BYTES
         if full:
             self._send_rows()

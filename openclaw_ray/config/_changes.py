@@ -54,9 +54,23 @@ _LIVE: Final = {
     "ray.pool.prewarm": "pool_prewarm",
     "ray.pool.reuse": "pool_reuse",
     "ray.stopGraceSeconds": "stop_grace_seconds",
+    **{
+        f"tools.sessions_spawn.attachments.{key}": "attachments"
+        for key in ("enabled", "maxTotalBytes", "maxFiles", "maxFileBytes", "retainOnSessionKeep")
+    },
 }
 """Settings of the whole runtime that can change while it runs, and what they are in `RuntimeLimits`."""
-_OF_REQUESTERS: Final = ("subagents.allowAgents", "subagents.requireAgentId")
+_OF_REQUESTERS: Final = (
+    "subagents.allowAgents",
+    "subagents.requireAgentId",
+    "subagents.delegationMode",
+    "subagents.model",
+    "subagents.thinking",
+    "model",
+    "sandbox.mode",
+    "thinkingDefault",
+    "workspace",
+)
 _OF_AGENTS: Final = (*_OF_REQUESTERS, "ray.")
 """Settings of an agent that can; all of them are in `AgentLimits`."""
 _ASIDE: Final = frozenset({"agents.ids", "ray.limits.unlock"})

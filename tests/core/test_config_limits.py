@@ -12,7 +12,8 @@ import pytest
 
 from openclaw_ray import config
 from openclaw_ray.config import ConfigError
-from openclaw_ray.core.limits import AgentLimits, Compat, JournalSync, PoolReuse, Recovery, RuntimeLimits
+from openclaw_ray.core.attachments import AttachmentLimits
+from openclaw_ray.core.limits import AgentLimits, AgentSettings, Compat, JournalSync, PoolReuse, Recovery, RuntimeLimits
 
 
 def limits(source: dict[str, Any] | None = None, cpus: int = 2) -> RuntimeLimits:
@@ -62,6 +63,17 @@ SETTINGS: dict[str, Any] = {
         "journal": {"sync": "full"},
         "pingPongWithSubagents": False,
     },
+    "tools": {
+        "sessions_spawn": {
+            "attachments": {
+                "enabled": True,
+                "maxTotalBytes": 30,
+                "maxFiles": 2,
+                "maxFileBytes": 20,
+                "retainOnSessionKeep": True,
+            }
+        }
+    },
 }
 
 
@@ -97,6 +109,7 @@ def test_every_setting_has_an_effect() -> None:
         cost_per_tree=1.5,
         compat=Compat.V2026_7,
         config_rev=made.config_rev,
+        attachments=AttachmentLimits(30, 2, 20, retain=True),
     )
     untouched = [
         one.name for one in fields(RuntimeLimits) if getattr(made, one.name) == getattr(limits(), one.name)
@@ -180,7 +193,47 @@ def test_both_rosters_are_merged_and_entries_win_field_by_field() -> None:
         require_agent_id=True,
         workspace="~/m",
         agent_dir="~/a",
+        settings=AgentSettings(workspace="~/m", workspace_path="agents.list[0].workspace"),
     )
+
+
+def test_what_an_agents_sessions_are_given_is_one_record_or_none() -> None:
+    assert config.load({}, env={}).agent_limits("main").settings is None
+    assert config.load({"agents": {"entries": {"main": {"name": "M"}}}}, env={}).agent_limits("main").settings is None
+    source = {
+        "agents": {
+            "defaults": {
+                "workspace": "~/w",
+                "model": {"primary": "a/d", "fallbacks": ["b/d"]},
+                "thinkingDefault": "low",
+                "sandbox": {"mode": "non-main"},
+                "subagents": {"model": "a/c", "thinking": "high", "delegationMode": "prefer"},
+            },
+            "entries": {
+                "docs": {
+                    "sandbox": {"mode": "off"},
+                    "model": "a/docs",
+                    "subagents": {"model": "a/k", "thinking": "max"},
+                }
+            },
+        }
+    }
+    loaded = config.load(source, env={})
+    assert loaded.agent_limits("main").settings == AgentSettings(
+        workspace="~/w",
+        sandbox="non-main",
+        model="a/d",
+        thinking="low",
+        child_model="a/c",
+        default_thinking="high",
+        delegation="prefer",
+    )
+    docs = loaded.agent_limits("docs").settings
+    assert docs is not None
+    assert (docs.sandbox, docs.sandbox_path) == ("off", "agents.entries.docs.sandbox.mode")
+    assert (docs.model, docs.child_model) == ("a/docs", "a/k")
+    assert (docs.child_thinking, docs.child_thinking_path) == ("max", "agents.entries.docs.subagents.thinking")
+    assert type(docs.workspace) is str  # no type of the configuration's travels
 
 
 def test_each_setting_falls_back_on_its_own_and_says_where_it_is_set() -> None:

@@ -60,10 +60,10 @@ class LocalTurn(SessionTurn):
 
     def transcript_bytes(self) -> Future[int]:
         """See `TurnPort.transcript_bytes`."""
-        with self._lock:
-            own = list(self._rows)
+        kept = sum(len(row.text) for row in self.local.registry.all_rows(self.spec.session_id))
         future: Future[int] = Future()
-        future.set_result(sum(len(row.text) for row in [*self.local.registry.all_rows(self.spec.session_id), *own]))
+        with self._lock:
+            future.set_result(max(kept + self._row_bytes, self._said))
         return future
 
     def _end_tools(self) -> None:
