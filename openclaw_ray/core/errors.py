@@ -20,8 +20,10 @@ from openclaw_ray.core.errors_base import (
     OpenClawRayError,
     UnknownAgent,
 )
+from openclaw_ray.core.errors_limits import LimitHeldAbove, LimitTimeout, UnknownLimit
 from openclaw_ray.core.errors_runs import (
     AskTimeout,
+    AudienceDenied,
     InvalidItem,
     JoinTimeout,
     NotControlled,
@@ -68,6 +70,7 @@ __all__ = [
     "AgentNotPicklable",
     "AskTimeout",
     "AttachmentError",
+    "AudienceDenied",
     "Cancelled",
     "CannotPlace",
     "ConfigError",
@@ -79,6 +82,8 @@ __all__ = [
     "InvalidItem",
     "JoinTimeout",
     "JournalError",
+    "LimitHeldAbove",
+    "LimitTimeout",
     "MapInUse",
     "NotControlled",
     "NotInTurn",
@@ -110,6 +115,7 @@ __all__ = [
     "TurnYielded",
     "UnknownAgent",
     "UnknownCall",
+    "UnknownLimit",
     "UnknownTool",
     "ValueLost",
     "error_for_result",

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from openclaw_ray.core.rate_limits import LimitRule
+
 if TYPE_CHECKING:
     from openclaw_ray.core.attachments import AttachmentLimits
 
@@ -110,6 +112,7 @@ class RuntimeLimits:
         ping_pong_with_subagents: whether a sub-agent takes part in the ping-pong of a send.
         sessions_per_tree, tokens_per_tree, cost_per_tree: budgets of one tree; `None` is none.
         compat: generation of the defaults.
+        rates: rate limits that sessions share.
         config_rev: short hash of the effective configuration; equal configurations have equal ones.
         attachments: bounds of what a spawn may hand on as files; `None` where that is not enabled.
     """
@@ -145,6 +148,7 @@ class RuntimeLimits:
     compat: Compat = Compat.V2026_9
     config_rev: str = ""
     attachments: AttachmentLimits | None = None
+    rates: tuple[LimitRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ from openclaw_ray.core.protocol.parts import (
     Payload,
     Row,
 )
+from openclaw_ray.core.protocol.permits import BackOff, LimitAsk, LimitDone, Permit
 from openclaw_ray.core.protocol.up import (
     Admit,
     Answer,
@@ -74,6 +75,7 @@ __all__ = [
     "Admit",
     "Answer",
     "Archive",
+    "BackOff",
     "Bound",
     "Branch",
     "Bye",
@@ -94,11 +96,14 @@ __all__ = [
     "HoldValue",
     "Join",
     "Kill",
+    "LimitAsk",
+    "LimitDone",
     "MapDone",
     "Notify",
     "Outcome",
     "Paused",
     "Payload",
+    "Permit",
     "Progress",
     "Refused",
     "Report",
