@@ -23,13 +23,20 @@ from pathlib import Path
 
 from openclaw_ray.core.attachments import MANIFEST, relative_dir
 from openclaw_ray.core.errors import AttachmentError
+from openclaw_ray.store._transcript_file import check_id
 from openclaw_ray.store.places import JOURNAL
 
 __all__ = ["discard", "files_in", "holds_state", "own_folder", "snapshot_dir", "write"]
 
 
 def snapshot_dir(state_dir: str | Path, agent_id: str, session_id: str) -> Path:
-    """The folder of a session's attachments, whether there is one or not."""
+    """The folder of a session's attachments, whether there is one or not.
+
+    Raises:
+        ValueError: an id that is no plain file name.
+    """
+    check_id("agent id", agent_id)
+    check_id("session id", session_id)
     return Path(state_dir) / relative_dir(agent_id, session_id)
 
 

@@ -14,6 +14,7 @@ from openclaw_ray import config
 from openclaw_ray.config import ConfigError
 from openclaw_ray.core.attachments import AttachmentLimits
 from openclaw_ray.core.limits import AgentLimits, AgentSettings, Compat, JournalSync, PoolReuse, Recovery, RuntimeLimits
+from openclaw_ray.core.rate_limits import LimitRule
 
 
 def limits(source: dict[str, Any] | None = None, cpus: int = 2) -> RuntimeLimits:
@@ -62,6 +63,7 @@ SETTINGS: dict[str, Any] = {
         "budgets": {"sessionsPerTree": 20, "tokensPerTree": 1000, "costPerTree": 1.5},
         "journal": {"sync": "full"},
         "pingPongWithSubagents": False,
+        "limits": {"api": {"rate": 2}},
     },
     "tools": {
         "sessions_spawn": {
@@ -109,6 +111,7 @@ def test_every_setting_has_an_effect() -> None:
         cost_per_tree=1.5,
         compat=Compat.V2026_7,
         config_rev=made.config_rev,
+        rates=(LimitRule("api", 2.0),),
         attachments=AttachmentLimits(30, 2, 20, retain=True),
     )
     untouched = [
