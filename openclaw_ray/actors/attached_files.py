@@ -5,6 +5,8 @@
 2. A turn finds the snapshot, or makes it of what came with its input: then the state dir holds it, or, on a node that
    does not see that, a folder of the turn's own, which goes with the turn.
 3. What came as an object reference is read and judged here.
+
+A session process that never sees an attachment does not load the store for it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from pathlib import Path
 from openclaw_ray.core.attachments import AttachedFile, AttachmentLimits, over_limits
 from openclaw_ray.core.errors import AttachmentError
 from openclaw_ray.core.protocol.messages import Spec
-from openclaw_ray.store.attachments import discard, files_in, holds_state, own_folder, snapshot_dir, write
 
 __all__ = ["Placed", "place_files", "take_snapshot"]
 
@@ -31,6 +32,8 @@ class Placed:
     def leave(self) -> None:
         """The turn is over."""
         if self.own is not None:
+            from openclaw_ray.store.attachments import discard
+
             discard(self.own.parent)
 
 
@@ -40,6 +43,8 @@ def take_snapshot(state_dir: str, agent_id: str, session_id: str, files: Sequenc
     Raises:
         AttachmentError: the disk refuses.
     """
+    from openclaw_ray.store.attachments import holds_state, snapshot_dir, write
+
     if not state_dir or not holds_state(state_dir) or not all(isinstance(file.content, bytes) for file in files):
         return None
     folder = snapshot_dir(state_dir, agent_id, session_id)
@@ -56,6 +61,8 @@ def place_files(state_dir: str, spec: Spec, files: Sequence[AttachedFile]) -> Pl
     Raises:
         AttachmentError: the disk refuses, or what is behind a reference is too large.
     """
+    from openclaw_ray.store.attachments import files_in, holds_state, own_folder, snapshot_dir, write
+
     told = spec.facts.attachments if spec.facts is not None else None
     names = [file.name for file in told.files] if told is not None else []
     folder = snapshot_dir(state_dir, spec.agent_id, spec.session_id)

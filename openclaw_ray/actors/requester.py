@@ -44,7 +44,6 @@ from openclaw_ray.core.protocol.messages import (
 )
 from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, StopReport
 from openclaw_ray.core.session_facts import ChildAsk
-from openclaw_ray.store.attachments import discard
 
 __all__ = ["Requester"]
 
@@ -428,6 +427,8 @@ class Requester:
 def _undo(folder: Path, future: Future[Receipt]) -> None:
     """A child was not made: its attachments go, too. One of which nothing was heard may have been."""
     if future.exception() is None and not future.result().accepted:
+        from openclaw_ray.store.attachments import discard
+
         discard(folder)
 
 

@@ -59,6 +59,8 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             expects_completion_message: False if nobody is to be told of its end; then it cannot be joined.
             task_name: a handle: a-z, then a-z, 0-9, _ and -, at most 64 characters.
             params: the other parameters of ``sessions_spawn``, by their snake_case names.
+                ``cwd``, ``model``, ``thinking``, ``context``, ``light_context``, ``sandbox``, ``cleanup``, ``mode``;
+                ``attachments=[{"name": …, "content": text | bytes | ObjectRef}]`` are copied now, a reference is not.
 
         Raises:
             SpawnForbidden: a policy refused it; ``receipt`` names limit, value and configuration path.

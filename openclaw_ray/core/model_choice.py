@@ -16,7 +16,7 @@ from typing import Final
 from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.limits import AgentSettings
 
-__all__ = ["THINKING_LEVELS", "Choice", "choose", "provider_of", "thinking_level"]
+__all__ = ["THINKING_LEVELS", "Choice", "choose", "thinking_level"]
 
 THINKING_LEVELS: Final = ("off", "minimal", "low", "medium", "high", "xhigh", "adaptive", "max", "ultra")
 """The words of ``thinking``."""
@@ -88,13 +88,6 @@ def thinking_level(word: str) -> str | None:
     plain = re.sub(r"[\s_-]+", "", word).lower()
     plain = _ALIASES.get(plain, plain)
     return plain if plain in THINKING_LEVELS else None
-
-
-def provider_of(model: str | None) -> str | None:
-    """The provider in front of the first slash, if there is one."""
-    if model is None or "/" not in model:
-        return None
-    return model.split("/", 1)[0]
 
 
 def _quote(text: str) -> str:

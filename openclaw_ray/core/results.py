@@ -266,6 +266,11 @@ class Receipt:
         """True if the child was admitted; its run is journaled."""
         return self.status == "accepted"
 
+    @property
+    def provider(self) -> str | None:
+        """The provider in front of the model's first slash, if there is one."""
+        return self.model.split("/", 1)[0] if self.model is not None and "/" in self.model else None
+
     def to_json(self) -> dict[str, Any]:
         """JSON form (``childSessionKey``, ``runId``)."""
         return camel_dict(
@@ -276,6 +281,7 @@ class Receipt:
                 "error": self.error,
                 "context": self.context,
                 "resolved_model": self.model,
+                "resolved_provider": self.provider,
                 "attachments": None if self.attachments is None else self.attachments.to_json(),
             }
         )

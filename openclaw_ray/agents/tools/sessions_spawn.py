@@ -11,7 +11,6 @@ from openclaw_ray.agents.tools.tool import Caller, Steps, Tool
 from openclaw_ray.core import spawn_params
 from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.branching import fork_note, too_large
-from openclaw_ray.core.model_choice import provider_of
 from openclaw_ray.core.results import Receipt, camel_dict
 from openclaw_ray.core.spawn_rules import SpawnPlan, SpawnScene, planned
 from openclaw_ray.core.tool_results import ToolResult, refusal_text
@@ -70,7 +69,7 @@ def _accepted(plan: SpawnPlan, receipt: Receipt, note: str) -> dict[str, Any]:
             "task_name": params.task_name,
             "note": note,
             "resolved_model": receipt.model,
-            "resolved_provider": provider_of(receipt.model),
+            "resolved_provider": receipt.provider,
             "model_applied": True if receipt.model is not None else None,
             "attachments": None if receipt.attachments is None else receipt.attachments.to_json(),
         }
