@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from openclaw_ray.core.attachments import AttachedFile, AttachmentLimits, over_limits
 from openclaw_ray.core.errors import AttachmentError
@@ -52,11 +53,11 @@ def take_snapshot(state_dir: str, agent_id: str, session_id: str, files: Sequenc
     return folder
 
 
-def place_files(state_dir: str, spec: Spec, files: Sequence[AttachedFile]) -> Placed:
+def place_files(state_dir: str, spec: Spec, carried: Any) -> Placed:
     """Have the attachments of a turn on this node's disk (2).
 
     Args:
-        files: what came with the input; empty if nothing did.
+        carried: the files that came with the input, or a reference to them; empty if nothing did.
 
     Raises:
         AttachmentError: the disk refuses, or what is behind a reference is too large.
@@ -66,8 +67,9 @@ def place_files(state_dir: str, spec: Spec, files: Sequence[AttachedFile]) -> Pl
     told = spec.facts.attachments if spec.facts is not None else None
     names = [file.name for file in told.files] if told is not None else []
     folder = snapshot_dir(state_dir, spec.agent_id, spec.session_id)
-    if folder.is_dir() or not files:
+    if folder.is_dir() or carried == ():
         return Placed(files_in(folder, names))
+    files: Sequence[AttachedFile] = carried if isinstance(carried, tuple) else _got(carried)
     contents = [(file.name, _read(file, folder)) for file in files]
     refusal = over_limits([len(content) for _, content in contents], spec.attachments or AttachmentLimits())
     if refusal is not None:
@@ -81,12 +83,16 @@ def _read(file: AttachedFile, folder: Path) -> bytes:
     """The bytes of a file (3)."""
     content = file.content
     if not isinstance(content, bytes):
-        import ray
-
-        content = ray.get(content)
+        content = _got(content)
     if isinstance(content, str):
         return content.encode()
     if isinstance(content, bytes | bytearray | memoryview):
         return bytes(content)
     what = type(content).__name__
     raise AttachmentError(str(folder), f"the reference given as {file.name!r} is of {what}, not of text or bytes")
+
+
+def _got(reference: Any) -> Any:
+    import ray
+
+    return ray.get(reference)

@@ -25,12 +25,13 @@ from openclaw_ray.actors.attached_files import take_snapshot
 from openclaw_ray.actors.courier_thread import STOPPING, CourierThread
 from openclaw_ray.actors.payload import pack
 from openclaw_ray.agents.port import SpawnRequest
-from openclaw_ray.core.attachments import WithFiles, attached, relative_dir
+from openclaw_ray.core.attachments import AttachedFile, WithFiles, attached, relative_dir
 from openclaw_ray.core.errors import NotControlled, RuntimeClosed, RuntimeUnavailable
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import mint_child, normalise_agent_id
 from openclaw_ray.core.lifecycle import Cause, ResultStatus
 from openclaw_ray.core.protocol.messages import (
+    VALUE_LIMIT,
     Admit,
     Bound,
     Completed,
@@ -48,6 +49,7 @@ from openclaw_ray.core.session_facts import ChildAsk
 __all__ = ["Requester"]
 
 _NAMELESS = "unknown"
+_FILES_INLINE = VALUE_LIMIT // 2  # bytes of attachments that are journaled with the input
 
 
 class Requester:
@@ -108,11 +110,10 @@ class Requester:
             session_id = self._ids.session_id()
             ask = request.ask
             try:
+                payload = self._pack(request.input) if request.has_input else None
                 if request.files:
-                    payload: Payload | None = self._pack(WithFiles(request.input, request.has_input, request.files))
                     ask = self._with_files(request, agent, session_id, future)
-                else:
-                    payload = self._pack(request.input) if request.has_input else None
+                    payload = self._pack(WithFiles(payload, self._carried(request.files)))
             except Exception as error:  # noqa: BLE001 - the caller's own object: whatever it raises is the answer
                 future.set_exception(error)
                 continue
@@ -154,6 +155,15 @@ class Requester:
         if folder is not None:
             future.add_done_callback(partial(_undo, folder))
         return replace(request.ask or ChildAsk(), attachments=told)
+
+    def _carried(self, files: tuple[AttachedFile, ...]) -> Any:
+        """The files as they travel: many bytes by reference, so that who finds the snapshot does without them, and this
+        process may be gone by then."""
+        if sum(len(file.content) for file in files if isinstance(file.content, bytes)) <= _FILES_INLINE:
+            return files
+        import ray
+
+        return ray.put(files)
 
     def _files_dir(self) -> str:
         """Where snapshots go; empty for nowhere."""

@@ -29,7 +29,7 @@ from openclaw_ray.agents.hygiene import Baseline, check
 from openclaw_ray.agents.outcome import failed
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.agents.run_turn import Ended
-from openclaw_ray.core.attachments import AttachedFile, WithFiles
+from openclaw_ray.core.attachments import WithFiles
 from openclaw_ray.core.lifecycle import Cause, RunState
 from openclaw_ray.core.prompts import first_message
 from openclaw_ray.core.protocol.messages import (
@@ -78,7 +78,7 @@ class SessionTurn:
         self.courier = actor.courier
         self.requester = Requester(self.courier, spec.session_key, spec.activation, spec.activation, spec.agent_id)
         self.requester.state_dir = self._state_dir()
-        self._files: tuple[AttachedFile, ...] = ()
+        self._files: Any = ()
         self._placed = Placed()
         self.permits = Permits(self.courier, spec.run, spec.activation)
         self._lock = threading.Lock()
@@ -187,7 +187,8 @@ class SessionTurn:
         value = unpack(spec.input) if spec.input is not None else None
         if isinstance(value, WithFiles):  # told apart here, so that agents need not know
             self._files = value.files
-            value = value.value if value.has_input and (spec.turn == 1 or spec.kind == "resume") else None
+            wanted = value.input is not None and (spec.turn == 1 or spec.kind == "resume")
+            value = unpack(value.input) if wanted and value.input is not None else None
         return agent, value
 
     def _enter(self) -> None:

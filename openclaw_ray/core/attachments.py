@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.compact import compact
+from openclaw_ray.core.protocol.parts import Payload
 from openclaw_ray.core.results import camel_dict
 
 __all__ = [
@@ -114,11 +115,15 @@ class Attached:
 @compact
 @dataclass(frozen=True, slots=True)
 class WithFiles:
-    """An input with attachments: what travels in its place. ``has_input`` tells `None` from nothing."""
+    """An input with attachments: what travels in its place.
 
-    value: Any
-    has_input: bool
-    files: tuple[AttachedFile, ...]
+    Attributes:
+        input: the input's own payload, `None` if there is none.
+        files: the files, or an opaque reference to them: who finds the snapshot need not have them.
+    """
+
+    input: Payload | None
+    files: Any
 
 
 def relative_dir(agent_id: str, session_id: str) -> str:

@@ -68,6 +68,7 @@ def child_facts(s: State, requester: Session, entry: AgentEntry, admit: Admit) -
         cwd=ask.cwd or workspace,
         model=choice.model,
         thinking=choice.thinking,
+        sandboxed=boxed,
         context=ask.context,
         light_context=ask.light_context,
         home=target.workspace,
