@@ -8,9 +8,9 @@ pydantic, which would cost every session process some megabytes. `openclaw_ray.c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.core.rate_limits import LimitRule
 
@@ -210,3 +210,9 @@ class AgentLimits:
     resources: Mapping[str, float] = field(default_factory=dict)
     scheduling: str | None = None
     settings: AgentSettings | None = None
+
+    def __setstate__(self, state: list[Any]) -> None:
+        """From a journal: one of an older version lacks the newest fields, the last ones."""
+        fresh = AgentLimits(*state)
+        for one in fields(self):
+            object.__setattr__(self, one.name, getattr(fresh, one.name))

@@ -336,3 +336,11 @@ def test_the_rev_is_that_of_the_effective_settings() -> None:
     assert len(plain) == 12
     assert config.loads("{gateway: {}, ray: {recovery: 'resume'}} // x").rev == plain
     assert config.loads("{ray: {recovery: 'finalize'}}").rev != plain
+
+
+def test_limits_of_an_older_journal_lack_the_newest_fields() -> None:
+    made = config.load({"agents": {"defaults": {"model": "a/b"}}}, env={}).agent_limits("main")
+    assert pickle.loads(pickle.dumps(made)) == made
+    old = AgentLimits.__new__(AgentLimits)
+    old.__setstate__([getattr(made, one.name) for one in fields(AgentLimits)][:-1])
+    assert (old.agent_id, old.settings) == ("main", None)

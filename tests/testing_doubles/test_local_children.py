@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -245,6 +246,40 @@ def test_the_agents_own_files_are_in_its_prompt_unless_a_light_one_is_asked_for(
     assert "of other" not in system
     light = run("asks", {"agent_id": "shows", "light_context": True}, agents=agents)["child"]["system"]
     assert "of shows" not in light
+
+
+@oc.agent
+def watches(turn: oc.SyncTurn) -> Any:
+    """What its prompt says of its children while one runs, and when two have ended that it was not told of."""
+    turn.spawn("wait", agent_id="waits", label="the slow one", input=turn.input)
+    done = turn.spawn("x", agent_id="shows", task_name="quick")
+    while not turn._port.completion(done.run_id).done():
+        turn.check()
+    during = turn.prompt().ambient
+    Path(turn.input).touch()
+    turn.join()
+    return {"during": during, "after": turn.prompt().ambient}
+
+
+@oc.agent(spawns=False)
+def waits(turn: oc.SyncTurn) -> str:
+    while not os.path.exists(turn.input):
+        turn.check()
+        time.sleep(0.002)
+    return "through"
+
+
+def test_the_prompt_says_how_the_children_stand(tmp_path: Path) -> None:
+    with LocalRuntime(agents=[watches, waits, shows], config=config()) as rt:
+        said = rt.result(rt.spawn("go", "watches", input=str(tmp_path / "door")), timeout=20).raise_for_status().value
+    active, recent, awaiting = said["during"].split("\n\n")
+    assert active.startswith("## Active Subagents")
+    assert '"label": "the slow one"' in active
+    assert recent.startswith("## Recently Completed Subagents")
+    assert '"taskName": "quick"' in recent
+    assert awaiting.startswith("## Child results awaiting delivery")
+    assert said["after"].startswith("## Recently Completed Subagents")
+    assert "awaiting" not in said["after"]
 
 
 # ---------------------------------------------------------------------- sandbox
