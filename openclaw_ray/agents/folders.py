@@ -42,7 +42,7 @@ def make_folder(facts: SessionFacts) -> str:
     """
     path = folder_of(facts.cwd or "")
     try:
-        if facts.cwd == facts.workspace:
+        if facts.cwd == facts.home:
             os.makedirs(path, mode=0o700, exist_ok=True)
     except OSError as error:
         raise FolderError(path, error.strerror or str(error)) from error

@@ -16,6 +16,8 @@ class NoticeKind(StrEnum):
     """A key of ours that is checked but does not act yet."""
     RETIRED = "retired"
     """A key of older OpenClaw files, which has no effect."""
+    REFUSING = "refusing"
+    """A key that has sessions refused, as there is not yet what they need."""
     VARIABLE = "variable"
     """A variable that is not set, in a section that is not used."""
 

@@ -113,6 +113,16 @@ def test_every_key_said_not_to_act_yet_is_one_of_ours() -> None:
         assert any(key == whole or key.startswith(f"{path}.") for key in ours), path
 
 
+def test_a_sandbox_that_there_is_not_is_told() -> None:
+    agents = {"defaults": {"sandbox": {"mode": "non-main"}}, "entries": {"a": {"sandbox": {"mode": "all"}}}}
+    loaded = config.load({"agents": agents}, env={})
+    assert [(one.path, one.kind, one.text.split()[0]) for one in loaded.notices] == [
+        ("agents.defaults.sandbox.mode", NoticeKind.REFUSING, "spawned"),
+        ("agents.entries.a.sandbox.mode", NoticeKind.REFUSING, "all"),
+    ]
+    assert config.load({"agents": {"defaults": {"sandbox": {"mode": "off"}}}}, env={}).notices == ()
+
+
 def test_what_a_model_falls_back_to_does_not_act_yet() -> None:
     loaded = config.load({"agents": {"defaults": {"model": {"primary": "a/b", "fallbacks": ["c/d"]}}}}, env={})
     assert [one.path for one in loaded.notices] == ["agents.defaults.model.fallbacks"]
