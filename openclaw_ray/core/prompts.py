@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from openclaw_ray.core.session_facts import SessionFacts
@@ -103,13 +104,12 @@ def first_message(
     Args:
         created: seconds since the epoch.
     """
-    stamp = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(created))
     runtime = [f"agent={agent_id}"]
     if facts is not None:
         named = {"model": facts.model, "thinking": facts.thinking, "cwd": facts.cwd}
         runtime += [f"{name}={value}" for name, value in named.items() if value]
     return (
-        f"[{stamp}]\n"
+        f"[{_stamp(int(created))}]\n"
         f"[Subagent Context] You are a sub-agent at depth {depth} of {depth_cap}, spawned by {requester}.\n"
         f"{_attached_line(facts)}\n"
         f"[Subagent Task]\n{task}\n\n"
@@ -147,6 +147,12 @@ def ambient_block(children: Iterable[ChildFacts], awaiting: Sequence[tuple[str, 
 
 
 # --------------------------------------------------------------------------- inside
+
+
+@lru_cache(maxsize=4)
+def _stamp(second: int) -> str:
+    """Many sessions are made within one second."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(second))
 
 
 def _attached_line(facts: SessionFacts | None) -> str:
