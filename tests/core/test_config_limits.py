@@ -63,7 +63,7 @@ SETTINGS: dict[str, Any] = {
         "budgets": {"sessionsPerTree": 20, "tokensPerTree": 1000, "costPerTree": 1.5},
         "journal": {"sync": "full"},
         "pingPongWithSubagents": False,
-        "limits": {"api": {"rate": 2}},
+        "limits": {"api": {"rate": 20, "per": 60, "burst": 3, "concurrent": 5}},
     },
     "tools": {
         "sessions_spawn": {
@@ -111,7 +111,7 @@ def test_every_setting_has_an_effect() -> None:
         cost_per_tree=1.5,
         compat=Compat.V2026_7,
         config_rev=made.config_rev,
-        rates=(LimitRule("api", 2.0),),
+        rates=(LimitRule("api", 20.0, 60.0, 3.0, 5),),
         attachments=AttachmentLimits(30, 2, 20, retain=True),
     )
     untouched = [
