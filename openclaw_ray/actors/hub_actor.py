@@ -20,8 +20,9 @@ from openclaw_ray.actors.names import find_actor
 from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.wire import pack, unpack
 from openclaw_ray.core.protocol.hubstate import HubBatch, HubState
-from openclaw_ray.core.protocol.messages import Archive, Row
+from openclaw_ray.core.protocol.messages import Archive, Branch, Row
 from openclaw_ray.core.transcript_pages import TranscriptPage
+from openclaw_ray.store.attachments import discard, snapshot_dir
 from openclaw_ray.store.transcripts import Transcripts
 
 __all__ = ["HubActor"]
@@ -53,7 +54,7 @@ class HubActor:
             for watcher in self._watchers:
                 watcher.set()
         if batch.rows:
-            by_agent: dict[str, list[Row | Archive]] = {}
+            by_agent: dict[str, list[Row | Archive | Branch]] = {}
             for _, agent, row in batch.rows:
                 by_agent.setdefault(agent, []).append(pickle.loads(row))
             for agent, rows in by_agent.items():
@@ -63,8 +64,8 @@ class HubActor:
             self.transcripts.begin(session_id, number)
         return self.incarnation, self._acked
 
-    def _write(self, agent: str, rows: list[Row | Archive]) -> None:
-        """Rows in their order; an `Archive` among them comes after those before it.
+    def _write(self, agent: str, rows: list[Row | Archive | Branch]) -> None:
+        """Rows in their order; an `Archive` or a `Branch` among them comes after those before it.
 
         All of it may come again after a crash, with a hub that remembers nothing: what is archived is not begun anew.
         """
@@ -73,10 +74,15 @@ class HubActor:
                 self.transcripts.archived_before(agent, order.session_id, order.at)
         waiting: list[Row] = []
         for row in rows:
-            if isinstance(row, Archive):
+            if isinstance(row, Archive | Branch):
                 self.transcripts.append(agent, waiting)
                 waiting = []
+            if isinstance(row, Archive):
                 self.transcripts.archive(agent, row.session_id, at=row.at)
+                if row.files:
+                    discard(snapshot_dir(self.transcripts.folder, agent, row.session_id))
+            elif isinstance(row, Branch):
+                self.transcripts.branch(agent, row.session_id, row.source)
             else:
                 waiting.append(row)
         self.transcripts.append(agent, waiting)
@@ -124,6 +130,11 @@ class HubActor:
     ) -> TranscriptPage:
         """The same with the number of all rows; around the message ``anchor`` if one is named."""
         return self.transcripts.page(agent_id, session_id, limit=limit, offset=offset, anchor=anchor)
+
+    async def transcript_bytes(self, agent_id: str, session_id: str, more: int, least: int) -> int:
+        """About how many bytes a transcript has, with ``more`` that were not sent; ``least`` if others are on their
+        way."""
+        return max(self.transcripts.size(agent_id, session_id) + more, least)
 
     async def silent(self, clients: list[str], lease: float) -> list[str]:
         """Which of ``clients`` have not polled for ``lease`` seconds; one not heard of yet counts from now on."""

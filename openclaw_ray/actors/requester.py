@@ -19,18 +19,22 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from openclaw_ray.actors.asking import later
+from openclaw_ray.actors.attached_files import take_snapshot
 from openclaw_ray.actors.courier_thread import STOPPING, CourierThread
 from openclaw_ray.actors.payload import pack
 from openclaw_ray.actors.sends import Sends
 from openclaw_ray.agents.port import SpawnRequest
+from openclaw_ray.core.attachments import AttachedFile, WithFiles, attached, relative_dir
 from openclaw_ray.core.errors import NotControlled, RuntimeClosed, RuntimeUnavailable
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import mint_child, normalise_agent_id
 from openclaw_ray.core.lifecycle import Cause, ResultStatus
 from openclaw_ray.core.protocol.messages import (
+    VALUE_LIMIT,
     Admit,
     Bound,
     Completed,
@@ -44,10 +48,12 @@ from openclaw_ray.core.protocol.messages import (
     Verdict,
 )
 from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, StopReport
+from openclaw_ray.core.session_facts import ChildAsk
 
 __all__ = ["Requester"]
 
 _NAMELESS = "unknown"
+_FILES_INLINE = VALUE_LIMIT // 2  # bytes of attachments that are journaled with the input
 
 
 class Requester:
@@ -68,6 +74,8 @@ class Requester:
         self.activation = activation
         self.agent_id = agent_id
         self.modules: tuple[str, ...] = ()
+        self.state_dir = ""
+        """Where the runtime keeps its state; empty if this process need not know."""
         self._ids = RandomIds()
         self._lock = threading.Lock()
         self._ends: dict[str, Future[Completion]] = {}
@@ -105,16 +113,21 @@ class Requester:
             if self._stopping_all:
                 future.set_result(STOPPING)
                 continue
+            agent = normalise_agent_id(request.agent_id or self.agent_id) or _NAMELESS
+            session_id = self._ids.session_id()
+            ask = request.ask
             try:
                 payload = self._pack(request.input) if request.has_input else None
+                if request.files:
+                    ask = self._with_files(request, agent, session_id, future)
+                    payload = self._pack(WithFiles(payload, self._carried(request.files)))
             except Exception as error:  # noqa: BLE001 - the caller's own object: whatever it raises is the answer
                 future.set_exception(error)
                 continue
-            agent = normalise_agent_id(request.agent_id or self.agent_id) or _NAMELESS
             admit = Admit(
                 self._ids.run_id(),
                 mint_child(agent, self._ids.uuid()) if key is None else key,
-                self._ids.session_id(),
+                session_id,
                 request.route,
                 self.key,
                 request.task,
@@ -131,7 +144,7 @@ class Requester:
                 request.task_name,
                 request.item,
                 request.cleanup,
-                request.ask,
+                ask,
                 request.send,
             )
             if request.route == "send":
@@ -160,6 +173,27 @@ class Requester:
                 first = self._first.get(run, run)
                 if first in self._ends:
                     self._first[receipt.run_id] = first
+
+    def _with_files(self, request: SpawnRequest, agent: str, session_id: str, future: Future[Receipt]) -> ChildAsk:
+        """The ask of a child with attachments, whose snapshot is on disk until it is refused (PROTOCOL.md 3.6)."""
+        told = attached(request.files, relative_dir(agent, session_id), request.mount_path)
+        folder = take_snapshot(self._files_dir(), agent, session_id, request.files)
+        if folder is not None:
+            future.add_done_callback(partial(_undo, folder))
+        return replace(request.ask or ChildAsk(), attachments=told)
+
+    def _carried(self, files: tuple[AttachedFile, ...]) -> Any:
+        """The files as they travel: many bytes by reference, so that who finds the snapshot does without them, and this
+        process may be gone by then."""
+        if sum(len(file.content) for file in files if isinstance(file.content, bytes)) <= _FILES_INLINE:
+            return files
+        import ray
+
+        return ray.put(files)
+
+    def _files_dir(self) -> str:
+        """Where snapshots go; empty for nowhere."""
+        return self.state_dir
 
     def _pack(self, value: Any) -> Payload:
         return pack(value, self.modules)
@@ -438,6 +472,14 @@ class Requester:
             if not future.done():
                 future.set_exception(error)
         self.sends.fail(error)
+
+
+def _undo(folder: Path, future: Future[Receipt]) -> None:
+    """A child was not made: its attachments go, too. One of which nothing was heard may have been."""
+    if future.exception() is None and not future.result().accepted:
+        from openclaw_ray.store.attachments import discard
+
+        discard(folder)
 
 
 def _without_value(done: Completion, text: str, cause: Cause) -> Completion:

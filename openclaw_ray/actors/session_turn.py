@@ -18,19 +18,23 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+from openclaw_ray.actors.attached_files import Placed, place_files
 from openclaw_ray.actors.courier_thread import STOPPING
 from openclaw_ray.actors.payload import unpack
 from openclaw_ray.actors.permits import Permits
 from openclaw_ray.actors.requester import Requester
 from openclaw_ray.actors.wire import pack
 from openclaw_ray.agents.descendants import kill_descendants
+from openclaw_ray.agents.folders import enter_folder
 from openclaw_ray.agents.hygiene import Baseline, check
 from openclaw_ray.agents.outcome import failed
 from openclaw_ray.agents.port import SpawnRequest, ToolTask
 from openclaw_ray.agents.run_turn import Ended
+from openclaw_ray.core.attachments import WithFiles
 from openclaw_ray.core.errors import OpenClawRayError, RuntimeUnavailable
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.lifecycle import Cause, RunState
+from openclaw_ray.core.prompts import first_message
 from openclaw_ray.core.protocol.messages import (
     Cancel,
     CleanCheck,
@@ -51,6 +55,7 @@ from openclaw_ray.core.protocol.messages import (
 from openclaw_ray.core.results import Completion, Receipt, StopReport, Usage
 from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.session_asks import Asker, SessionAnswer
+from openclaw_ray.core.session_facts import SessionFacts
 from openclaw_ray.core.transcript_pages import TranscriptPage
 
 if TYPE_CHECKING:
@@ -79,10 +84,14 @@ class SessionTurn:
         self.spec = spec
         self.courier = actor.courier
         self.requester = Requester(self.courier, spec.session_key, spec.activation, spec.activation, spec.agent_id)
+        self.requester.state_dir = self._state_dir()
+        self._files: Any = ()
+        self._placed = Placed()
         self.permits = Permits(self.courier, spec.run, spec.activation)
         self._lock = threading.Lock()
         self._rows: list[Row] = []
         self._row_bytes = 0
+        self._said = 0
         self._recent: deque[Row] = deque(maxlen=_RECENT)
         self._rows_armed = False
         self._lasts = False
@@ -121,6 +130,7 @@ class SessionTurn:
     def _settle(self, ended: Ended, clean: CleanCheck) -> None:
         """Into the outbox, and on its way (4)."""
         spec, actor = self.spec, self.actor
+        self._placed.leave()
         self.courier.cancel_alarm("started")
         self.courier.cancel_alarm("progress")
         self.courier.cancel_alarm("rows")
@@ -160,11 +170,12 @@ class SessionTurn:
         spec = self.spec
         try:
             agent, value = self._load()
+            self._enter()
         except BaseException as error:  # noqa: BLE001 - whatever loading user code raises is this run's outcome
             return _not_started(error, began)
-        first = spec.task if spec.kind == "message" else _first_message(spec)
         if spec.turn == 1:
-            self.append("user", first, None if spec.source is None else {"provenance": spec.source.provenance})
+            said = spec.task if spec.kind == "message" else _first_message(spec)
+            self.append("user", said, None if spec.source is None else {"provenance": spec.source.provenance})
         elif spec.kind == "resume":
             self.append("user", spec.text)
         for told in spec.told:
@@ -173,12 +184,40 @@ class SessionTurn:
             self.courier.heard(completed.run)
             self.requester.adopt(completed)
         completions = [self.requester.completion(c.run) for c in spec.completions]
-        return self.actor.runner.run(spec, agent, self, input=value, completions=[f.result() for f in completions])
+        return self.actor.runner.run(
+            spec,
+            agent,
+            self,
+            input=value,
+            completions=[f.result() for f in completions],
+            attachments=self._placed.paths,
+        )
 
     def _load(self) -> tuple[Any, Any]:
         spec = self.spec
         agent = self.actor.code.agent(spec.bundle, spec.agent_id)
-        return agent, unpack(spec.input) if spec.input is not None else None
+        value = unpack(spec.input) if spec.input is not None else None
+        if isinstance(value, WithFiles):  # told apart here, so that agents need not know
+            self._files = value.files
+            wanted = value.input is not None and (spec.turn == 1 or spec.kind == "resume")
+            value = unpack(value.input) if wanted and value.input is not None else None
+        return agent, value
+
+    def _enter(self) -> None:
+        """What was settled about the session at its birth comes true here: its attachments, its folder."""
+        facts = self.spec.facts
+        if facts is None:
+            return
+        if facts.attachments is not None:
+            self._placed = place_files(self._state_dir(), self.spec, self._files)
+            self._files = ()
+        self._enter_folder(facts)
+
+    def _state_dir(self) -> str:
+        return self.actor.settings.state_dir
+
+    def _enter_folder(self, facts: SessionFacts) -> None:
+        enter_folder(facts)
 
     def _started(self, began: float) -> None:
         self.courier.post(Started(self.spec.run, self.spec.activation, time.monotonic() - began))
@@ -237,6 +276,8 @@ class SessionTurn:
             refused: Future[Receipt] = Future()
             refused.set_result(STOPPING)
             return [refused for _ in requests]
+        if any(request.forks for request in requests):
+            self._send_rows()  # a branch has all that was said until now
         return self.requester.spawn(requests)
 
     def completion(self, run_id: str) -> Future[Completion]:
@@ -409,6 +450,16 @@ class SessionTurn:
 
         return ask_later(lambda: getattr(self.courier.registry, method).remote(*args), _LOOK_WITHIN)
 
+    def transcript_bytes(self) -> Future[int]:
+        """See `TurnPort.transcript_bytes`."""
+        from openclaw_ray.actors.asking import ask_later
+        from openclaw_ray.actors.names import find_actor
+
+        spec, runtime = self.spec, self.actor.settings.runtime
+        with self._lock:
+            named = (spec.agent_id, spec.session_id, self._row_bytes, self._said)
+        return ask_later(lambda: find_actor(runtime, "hub").transcript_bytes.remote(*named), _LOOK_WITHIN)
+
     def auth(self, request: AuthAsk | AuthOutcome) -> Future[Any]:
         """See `TurnPort.auth`."""
         from openclaw_ray.actors.asking import ask_later
@@ -445,6 +496,7 @@ class SessionTurn:
             self._rows.append(Row(spec.session_id, spec.number, self._row_seq, role, text, time.time(), None, meta))
             self._row_seq += 1
             self._row_bytes += len(text)
+            self._said += len(text)
             full = self._row_bytes > _FLUSH_BYTES
         if full:
             self._send_rows()
@@ -507,7 +559,15 @@ def with_own_rows(
 
 def _first_message(spec: Spec) -> str:
     """The first visible message of a spawned session (SPEC.md C 5)."""
-    return f"Sub-agent at depth {spec.depth}, spawned by {spec.requester}.\n\n[Subagent Task]\n{spec.task}"
+    return first_message(
+        task=spec.task,
+        depth=spec.depth,
+        depth_cap=spec.depth_cap,
+        requester=spec.requester,
+        agent_id=spec.agent_id,
+        created=spec.created,
+        facts=spec.facts,
+    )
 
 
 def _not_started(error: BaseException, began: float) -> Ended:

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.agents.text import short_repr, utf8_size
 from openclaw_ray.core.admission import Refusal
-from openclaw_ray.core.errors import InboxFull, InvalidItem, SpawnError, SpawnForbidden, TaskTooLarge
+from openclaw_ray.core.attachments import AttachmentLimits, read_files
+from openclaw_ray.core.errors import (
+    InboxFull,
+    InvalidItem,
+    SandboxUnavailable,
+    SpawnError,
+    SpawnForbidden,
+    TaskTooLarge,
+)
 from openclaw_ray.core.limits import TASK_MAX_BYTES
 from openclaw_ray.core.results import INBOX, Receipt
+from openclaw_ray.core.sandbox_rules import SANDBOX_BACKEND
 from openclaw_ray.core.session_facts import ChildAsk
-from openclaw_ray.core.spawn_params import SpawnCleanup, SpawnParams, parse_spawn, program_names
-from openclaw_ray.core.spawn_rules import SpawnScene, planned
+from openclaw_ray.core.spawn_params import parse_spawn, program_names
+from openclaw_ray.core.spawn_rules import SpawnPlan, SpawnScene, planned
 
-__all__ = ["MISSING", "accepted", "child_ask", "item_request", "run_timeout", "spawn_request"]
+__all__ = ["MISSING", "accepted", "isolated", "item_request", "run_timeout", "spawn_request", "with_plan"]
 
 
 class _Missing:
@@ -27,6 +38,7 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
+_NOTHING: Final = ChildAsk()
 _STAND_IN = "task"  # the task text of a program has rules of its own: an input may stand for it
 
 
@@ -42,12 +54,16 @@ def spawn_request(
     task_name: str | None = None,
     params: Mapping[str, Any] | None = None,
     caller: str = "",
+    transcript: bool = True,
+    attachments: AttachmentLimits | None = None,
 ) -> SpawnRequest:
     """The request of one `turn.spawn` (SPEC.md B1).
 
     Args:
         params: the other parameters of ``sessions_spawn``, snake_case.
         caller: agent id of the requester.
+        transcript: it has a transcript that could be branched.
+        attachments: bounds of what it may hand on as files, `None` where that is not enabled.
 
     Raises:
         InvalidItem: nothing to do, or a text that is none.
@@ -55,6 +71,7 @@ def spawn_request(
         TypeError: ``agent`` and ``agent_id`` name two agents; or there is no such parameter.
         ValueError: another parameter cannot be as it is.
         SpawnForbidden, SpawnError: what the parameters mean together is refused, or not in effect yet.
+        ToolInputError: a parameter is of another type.
     """
     if agent is not None:
         if agent_id not in (None, agent):
@@ -62,49 +79,76 @@ def spawn_request(
         agent_id = agent
     has_input = input is not MISSING
     text = _task_text(task, input, has_input, 0)
-    names, cleanup = _names(agent_id, label, task_name, bool(expects_completion_message), params or {}, caller)
-    return SpawnRequest(
+    request = SpawnRequest(
         task=text,
         agent_id=agent_id,
         input=input if has_input else None,
         has_input=has_input,
-        label=names.label,
         timeout=run_timeout(run_timeout_seconds, "run_timeout_seconds"),
         expects=bool(expects_completion_message),
-        task_name=names.task_name,
-        cleanup=cleanup,
-        ask=child_ask(names),
     )
-
-
-def child_ask(params: SpawnParams) -> ChildAsk | None:
-    """What these parameters ask for beyond task and target; `None` if nothing."""
-    return None if params.tools is None else ChildAsk(tools=params.tools)
-
-
-def _names(
-    agent_id: str | None,
-    label: str | None,
-    task_name: str | None,
-    expects: bool,
-    params: Mapping[str, Any],
-    caller: str,
-) -> tuple[SpawnParams, str]:
-    """Label and task name of a spawn of which all else that it says is as it can be, and its cleanup."""
     if label is None and task_name is None and not params:
-        return SpawnParams(_STAND_IN), SpawnCleanup.KEEP.value
+        return request
     given = {
-        **_known(params),
+        **_known(params or {}),
         "task": _STAND_IN,
         "agent_id": agent_id,
         "label": None if label is None else str(label),
         "task_name": task_name,
-        "expects_completion_message": expects,
+        "expects_completion_message": request.expects,
     }
-    plan = planned(parse_spawn(given, "spawn"), SpawnScene(caller))
-    if isinstance(plan, Refusal):
-        raise _error_of(_receipt_of(plan))
-    return plan.params, plan.cleanup.value
+    plan = planned(parse_spawn(given, "spawn", program=True), SpawnScene(caller, transcript=transcript))
+    made = plan if isinstance(plan, Refusal) else with_plan(request, plan, attachments)
+    if isinstance(made, Refusal):
+        raise _error_of(_receipt_of(made))
+    return made
+
+
+def with_plan(request: SpawnRequest, plan: SpawnPlan, limits: AttachmentLimits | None) -> SpawnRequest | Refusal:
+    """The request with all that its parameters say, or why it cannot be: a folder or a file that is not as it must be.
+
+    Args:
+        limits: of attachments, `None` where they are not enabled.
+    """
+    params = plan.params
+    files = read_files(params.attachments, limits)
+    if isinstance(files, Refusal):
+        return files
+    if params.cwd is not None and (refusal := _no_folder(params.cwd)) is not None:
+        return refusal
+    ask = ChildAsk(
+        cwd=params.cwd,
+        model=params.model,
+        thinking=params.thinking,
+        sandbox_required=params.sandbox_required,
+        context=plan.context.value,
+        light_context=params.light_context,
+    )
+    return replace(
+        request,
+        label=params.label,
+        task_name=params.task_name,
+        cleanup=plan.cleanup.value,
+        ask=None if ask == _NOTHING else ask,
+        files=files,
+        mount_path=params.attach_as,
+    )
+
+
+def isolated(request: SpawnRequest) -> SpawnRequest:
+    """The request without the branch that it asks for (`openclaw_ray.core.branching`)."""
+    ask = request.ask
+    if ask is None:
+        return request
+    ask = replace(ask, context="isolated")
+    return replace(request, ask=None if ask == _NOTHING else ask)
+
+
+def _no_folder(path: str) -> Refusal | None:
+    if os.path.isdir(path):
+        return None
+    what = "it is no folder" if os.path.exists(path) else "there is no such folder"
+    return Refusal("error", f"cwd {path!r}: {what}", "cwd")
 
 
 def _known(params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -162,6 +206,8 @@ def accepted(receipt: Receipt) -> Receipt:
 def _error_of(receipt: Receipt) -> SpawnError | SpawnForbidden:
     if receipt.limit == INBOX:
         return InboxFull(receipt)
+    if receipt.limit == SANDBOX_BACKEND:
+        return SandboxUnavailable(receipt)
     return SpawnForbidden(receipt) if receipt.status == "forbidden" else SpawnError(receipt)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from openclaw_ray.agents._asking import accepted, run_timeout
+from openclaw_ray.agents._asking import accepted, run_timeout, spawn_request
 from openclaw_ray.agents._joining import Joining, Until
 from openclaw_ray.agents._mapping import TurnMap
 from openclaw_ray.agents._waits import Wait, Watch, nothing
@@ -25,6 +25,10 @@ from openclaw_ray.core.protocol.batch import ACKNOWLEDGMENT_LIMIT, MESSAGE
 from openclaw_ray.core.protocol.messages import Row, Spec
 from openclaw_ray.core.results import Completion, Receipt, Usage
 from openclaw_ray.core.sent import Sent
+from openclaw_ray.core.subagent_rows import ChildFacts
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.prompts import Prompt
 
 __all__ = ["DEFAULT_WIDTH", "TurnBase"]
 
@@ -61,6 +65,7 @@ class TurnBase:
         completions: Iterable[Completion] = (),
         on_cancel: Callable[[str], None] = nothing,
         catalog: Callable[[], Mapping[str, Tool]] | None = None,
+        attachments: Sequence[str] = (),
     ) -> None:
         self.kind = RunKind(spec.kind)
         self.text: str = spec.text
@@ -70,12 +75,13 @@ class TurnBase:
             self.kind, self.text, self.completions, spec.source, spec.news, spec.told
         )
         self.source: MessageSource | None = self.events[-1].source if spec.told else spec.source
-        self.session: SessionView = session_view(spec)
+        self.session: SessionView = session_view(spec, tuple(attachments))
         self.state: dict[str, Any] = load_state(spec.state)
         self.run_id: str = spec.run
         self.index: int | None = spec.index
         self._port = port
-        self._keeps_transcript = spec.transcripts != "none"
+        self._keeps_transcript = spec.transcripts == "all"
+        self._spec = spec
         self._watch = Watch(port)
         self._reason: str | None = None
         self._tool_view: ToolView | None = None
@@ -182,7 +188,33 @@ class TurnBase:
 
     def _caller(self) -> Caller:
         """This turn as tools see it."""
-        return Caller(self.session, self._keeps_transcript, self._port, self._children, self._unheard.add, self)
+        return Caller(
+            self.session,
+            self._keeps_transcript,
+            self._port,
+            self._children,
+            self._unheard.add,
+            self,
+            self._spec.attachments,
+        )
+
+    def _spawn_request(self, task: str, **asked: Any) -> SpawnRequest:
+        """What a program asks for; see `spawn_request`."""
+        return spawn_request(
+            task,
+            caller=self.session.agent_id,
+            transcript=self._keeps_transcript,
+            attachments=self._spec.attachments,
+            **asked,
+        )
+
+    def _prompt_of(self, children: Sequence[ChildFacts]) -> Prompt:
+        """The prompt of this session as it is now."""
+        from openclaw_ray.agents._prompting import prompt_of
+
+        awaiting = [(c.session_key, self._port.completion(c.run_id)) for c in self._port.children()]
+        ended = [(key, end.result().text) for key, end in awaiting if end.done() and end.exception() is None]
+        return prompt_of(self._spec, self.session, children, ended)
 
     def _catalog(self) -> Mapping[str, Tool]:
         """The tools that there are for it; looked up when the first one is asked for."""

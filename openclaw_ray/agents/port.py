@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from openclaw_ray.core.attachments import AttachedFile
 from openclaw_ray.core.message import SendAsk
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Permit, Row
@@ -31,7 +32,8 @@ class SpawnRequest:
     """One spawn, as asked for by a program; ``input`` is any Python object or reference (`MISSING` if not given).
 
     ``item``: what it is to a map that has a name. ``cleanup``: ``delete`` has it archived once its end was heard of.
-    ``ask``: what is asked for beyond that. ``send``: of a message (route ``send``), to whom and how.
+    ``ask``: what is asked for beyond that. ``send``: of a message (route ``send``), to whom and how. ``files``: copies
+    of what goes along; ``mount_path``: where they are meant to appear.
     """
 
     task: str
@@ -48,6 +50,13 @@ class SpawnRequest:
     cleanup: str = "keep"
     ask: ChildAsk | None = None
     send: SendAsk | None = None
+    files: tuple[AttachedFile, ...] = ()
+    mount_path: str | None = None
+
+    @property
+    def forks(self) -> bool:
+        """A branch of the requester's transcript is asked for."""
+        return self.ask is not None and self.ask.context == "fork"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +132,9 @@ class TurnPort(Protocol):
 
     def history(self, limit: int, offset: int) -> Future[list[Row]]:
         """The session's transcript rows, newest last, those of this turn so far included."""
+
+    def transcript_bytes(self) -> Future[int]:
+        """About how many bytes the session's transcript has by now."""
 
     def append(self, role: str, text: str) -> None:
         """Add a row to the transcript."""

@@ -18,7 +18,7 @@ import contextvars
 import inspect
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -93,6 +93,7 @@ class TurnRunner:
         *,
         input: Any = None,
         completions: Iterable[Completion] = (),
+        attachments: Sequence[str] = (),
     ) -> Ended:
         """Run one turn. Never raises for anything that the agent does.
 
@@ -100,6 +101,7 @@ class TurnRunner:
             agent: an agent function or an `Agent` class, loaded for this activation.
             input: the decoded input of ``spec``.
             completions: those of ``spec`` with their values; they count as consumed by this turn.
+            attachments: paths of the session's files.
         """
         began = time.monotonic()
         info = agent_info(agent)
@@ -113,7 +115,9 @@ class TurnRunner:
         stop = _TaskCancel()
         kind = Turn if waits else SyncTurn
         tools = partial(self._catalog, info.tools)
-        turn = kind(spec, port, input=input, completions=ends, on_cancel=stop, catalog=tools)
+        turn = kind(
+            spec, port, input=input, completions=ends, on_cancel=stop, catalog=tools, attachments=attachments
+        )
         if ends:
             port.consume([done.run_id for done in ends])
         held, state, end = None, None, None

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from openclaw_ray.agents.folders import folder_of
 from openclaw_ray.core.lifecycle import RunKind
 from openclaw_ray.core.message import MessageSource, News
 from openclaw_ray.core.protocol.batch import Told
 from openclaw_ray.core.protocol.messages import Spec
 from openclaw_ray.core.results import Completion
 from openclaw_ray.core.sent import Sent
+from openclaw_ray.core.session_facts import SessionFacts
 
 __all__ = ["SessionView", "TurnEvent", "session_view", "turn_events"]
+
+_PLAIN = SessionFacts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +30,13 @@ class SessionView:
         depth: spawn depth; a root is 0.
         role: ``main``, ``orchestrator`` or ``leaf`` (SPEC.md E1).
         label: display title, or `None`.
-        cwd: working directory of its process.
+        cwd: folder that its turns run in: that of its process, unless it was given one.
         requester_key: who hears of its end; empty for a top-level session.
         attachments: paths of the files that came with the task.
+        workspace: folder of its agent, or the one that it has taken over from its requester; `None` if neither has one.
+        model, thinking: what it is to be run with, as provider/model and as a level; `None` where nobody said.
+        context: ``fork`` if it began with a branch of its requester's transcript, else ``isolated``.
+        sandboxed: whether it runs in a sandbox.
     """
 
     key: str
@@ -40,6 +48,11 @@ class SessionView:
     cwd: str
     requester_key: str
     attachments: tuple[str, ...] = ()
+    workspace: str | None = None
+    model: str | None = None
+    thinking: str | None = None
+    context: str = "isolated"
+    sandboxed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +74,15 @@ class TurnEvent:
     sent: Sent | None = None
 
 
-def session_view(spec: Spec) -> SessionView:
-    """The view of the session that ``spec`` starts."""
+def session_view(spec: Spec, attachments: tuple[str, ...] = ()) -> SessionView:
+    """The view of the session that ``spec`` starts.
+
+    Args:
+        attachments: paths, on this node.
+    """
+    facts = spec.facts or _PLAIN
     try:
-        cwd = os.getcwd()
+        cwd = os.getcwd() if facts.cwd is None else folder_of(facts.cwd)
     except OSError:  # it was deleted under us
         cwd = ""
     return SessionView(
@@ -76,6 +94,12 @@ def session_view(spec: Spec) -> SessionView:
         label=spec.label,
         cwd=cwd,
         requester_key=spec.requester,
+        attachments=attachments,
+        workspace=None if facts.workspace is None else folder_of(facts.workspace),
+        model=facts.model,
+        thinking=facts.thinking,
+        context=facts.context,
+        sandboxed=facts.sandboxed,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from openclaw_ray.agents._asking import MISSING, spawn_request
+from openclaw_ray.agents._asking import MISSING, isolated
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import Deadline, SyncWait, nothing
@@ -16,6 +16,7 @@ from openclaw_ray.agents.limit import SyncLimit
 from openclaw_ray.agents.sending import SEND_SECONDS, send_request, send_steps
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.within import Coro, Within
+from openclaw_ray.core.branching import too_large
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.message import MessageMode
 from openclaw_ray.core.policy import ToolView
@@ -26,6 +27,7 @@ from openclaw_ray.core.tool_results import ToolResult
 if TYPE_CHECKING:
     from openclaw_ray.agents.turn_auth import SyncTurnAuth
     from openclaw_ray.core.auth import AuthAsk, AuthOutcome
+    from openclaw_ray.core.prompts import Prompt
 
 __all__ = ["SyncTurn"]
 
@@ -53,7 +55,7 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
         **params: Any,
     ) -> Receipt:
         """Ask for a child session; see `Turn.spawn`."""
-        request = spawn_request(
+        request = self._spawn_request(
             task,
             agent_id=agent_id,
             agent=agent,
@@ -63,9 +65,10 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
             expects_completion_message=expects_completion_message,
             task_name=task_name,
             params=params,
-            caller=self.session.agent_id,
         )
         self.check()
+        if request.forks and too_large(self._result_of(self._port.transcript_bytes())):
+            request = isolated(request)
         return self._admitted(request, self._result_of(self._port.spawn([request])[0]))
 
     def join(
@@ -175,6 +178,12 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
     def _asks_auth(self, request: AuthAsk | AuthOutcome) -> Any:
         self.check()
         return self._result_of(self._port.auth(request))
+
+    def prompt(self) -> Prompt:
+        """What a model would be given besides the transcript; see `Turn.prompt`."""
+        self.check()
+        children: list[Any] = self._result_of(self._port.look("children"))
+        return self._prompt_of(children)
 
     # ------------------------------------------------------------------ waiting
 

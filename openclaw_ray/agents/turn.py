@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Itera
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from openclaw_ray.agents._asking import MISSING, spawn_request
+from openclaw_ray.agents._asking import MISSING, isolated
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import AsyncWait, Deadline, nothing
@@ -16,6 +16,7 @@ from openclaw_ray.agents.limit import AsyncLimit
 from openclaw_ray.agents.sending import SEND_SECONDS, send_request, send_steps
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.within import Coro, Within
+from openclaw_ray.core.branching import too_large
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.message import MessageMode
 from openclaw_ray.core.policy import ToolView
@@ -26,6 +27,7 @@ from openclaw_ray.core.tool_results import ToolResult
 if TYPE_CHECKING:
     from openclaw_ray.agents.turn_auth import TurnAuth
     from openclaw_ray.core.auth import AuthAsk, AuthOutcome
+    from openclaw_ray.core.prompts import Prompt
 
 __all__ = ["Turn"]
 
@@ -62,8 +64,10 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             run_timeout_seconds: from the first start to the deadline; 0 is none, the default is configured.
             expects_completion_message: False if nobody is to be told of its end; then it cannot be joined.
             task_name: a handle: a-z, then a-z, 0-9, _ and -, at most 64 characters.
-            params: the other parameters of ``sessions_spawn``, by their snake_case names. With ``tools={"allow": […],
-                "deny": […]}`` the child and all below it have no more tools than that.
+            params: the other parameters of ``sessions_spawn``, by their snake_case names.
+                ``cwd``, ``model``, ``thinking``, ``context``, ``light_context``, ``sandbox``, ``cleanup``, ``mode``;
+                with ``tools={"allow": […], "deny": […]}`` the child and all below it have no more tools than that;
+                ``attachments=[{"name": …, "content": text | bytes | ObjectRef}]`` are copied now, a reference is not.
 
         Raises:
             SpawnForbidden: a policy refused it; ``receipt`` names limit, value and configuration path.
@@ -73,7 +77,7 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             TaskTooLarge: pass the data as input.
             Cancelled: the turn is to end.
         """
-        request = spawn_request(
+        request = self._spawn_request(
             task,
             agent_id=agent_id,
             agent=agent,
@@ -83,9 +87,10 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             expects_completion_message=expects_completion_message,
             task_name=task_name,
             params=params,
-            caller=self.session.agent_id,
         )
         self.check()
+        if request.forks and too_large(await self._result_of(self._port.transcript_bytes())):
+            request = isolated(request)
         return self._admitted(request, await self._result_of(self._port.spawn([request])[0]))
 
     async def join(
@@ -291,6 +296,16 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
     async def _asks_auth(self, request: AuthAsk | AuthOutcome) -> Any:
         self.check()
         return await self._result_of(self._port.auth(request))
+
+    async def prompt(self) -> Prompt:
+        """What a model would be given besides the transcript: system prompt, the agent's files, how the children stand.
+
+        Nothing is read before this is called. The files are those of the agent's own workspace, whatever ``cwd`` is;
+        with ``lightContext`` there are none.
+        """
+        self.check()
+        children: list[Any] = await self._result_of(self._port.look("children"))
+        return self._prompt_of(children)
 
     # ------------------------------------------------------------------ waiting
 

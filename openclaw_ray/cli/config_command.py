@@ -154,6 +154,7 @@ def _tell_order(loaded: Config) -> None:
     _print(f"ok: {loaded.source}")
     headings = {
         NoticeKind.PENDING: "not yet in effect",
+        NoticeKind.REFUSING: "in effect, and not to be had",
         NoticeKind.RETIRED: "retired in OpenClaw, without effect",
         NoticeKind.VARIABLE: "variables that are not set and not needed",
         NoticeKind.UNMATCHED: "groups of tools that there are not",

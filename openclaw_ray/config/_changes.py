@@ -59,9 +59,23 @@ _LIVE: Final = {
     "ray.pool.reuse": "pool_reuse",
     "ray.stopGraceSeconds": "stop_grace_seconds",
     "tools.sessions.visibility": "sessions",
+    **{
+        f"tools.sessions_spawn.attachments.{key}": "attachments"
+        for key in ("enabled", "maxTotalBytes", "maxFiles", "maxFileBytes", "retainOnSessionKeep")
+    },
 }
 """Settings of the whole runtime that can change while it runs, and what they are in `RuntimeLimits`."""
-_OF_REQUESTERS: Final = ("subagents.allowAgents", "subagents.requireAgentId")
+_OF_REQUESTERS: Final = (
+    "subagents.allowAgents",
+    "subagents.requireAgentId",
+    "subagents.delegationMode",
+    "subagents.model",
+    "subagents.thinking",
+    "model",
+    "sandbox.mode",
+    "thinkingDefault",
+    "workspace",
+)
 _OF_TOOLS: Final = ("tools.",)
 """Rules of tools, `RuntimeLimits.tools`: a turn that runs keeps those of its first look at them."""
 _OF_AGENTS: Final = (*_OF_REQUESTERS, *_OF_TOOLS, "ray.", "agentDir")

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from openclaw_ray.config._agent_settings import agent_settings
 from openclaw_ray.config._auth import auth_rules
 from openclaw_ray.config._effective import A2A, DEFAULT, Bindings, Setting, a2a, a2a_path, settings, thread_bindings
 from openclaw_ray.config._fields import plain
 from openclaw_ray.config._model import AgentEntry, Root
 from openclaw_ray.config._notices import Notice
 from openclaw_ray.config._policy import agent_tools, tool_rules
+from openclaw_ray.core.attachments import AttachmentLimits
 from openclaw_ray.core.keys import normalise_agent_id
 from openclaw_ray.core.limits import AgentLimits, Compat, RuntimeLimits
 from openclaw_ray.core.rate_limits import LimitRule
@@ -136,6 +138,7 @@ class Config:
             scheduling=None if scheduling is None else str(scheduling),  # no type of this package may travel
             tools=agent_tools(self, name),
             auth=auth_rules(self, name),
+            settings=agent_settings(self.root.agents.defaults, self.own, name),
         )
 
     def auth_stores(self, agents: Iterable[str] = ()) -> tuple[str, ...]:
@@ -193,6 +196,7 @@ class Config:
             config_rev=self.rev,
             tools=tool_rules(self.root.tools),
             sessions=self._session_rules(),
+            attachments=self._attachments,
         )
 
     def _session_rules(self) -> SessionRules:
@@ -207,6 +211,18 @@ class Config:
             enabled_path=a2a_path(root, "enabled"),
             allow_path=a2a_path(root, "allow"),
             turns_path=a2a_path(root, "max_ping_pong_turns"),
+        )
+
+    @property
+    def _attachments(self) -> AttachmentLimits | None:
+        written = self.root.tools.sessions_spawn.attachments
+        if not written.enabled:
+            return None
+        return AttachmentLimits(
+            max_total_bytes=written.max_total_bytes,
+            max_files=written.max_files,
+            max_file_bytes=written.max_file_bytes,
+            retain=written.retain_on_session_keep,
         )
 
     # ----------------------------------------------------------------------- who says what of an agent

@@ -33,6 +33,7 @@ from openclaw_ray.config._keys import Pruned, prune
 from openclaw_ray.config._model import Root
 from openclaw_ray.config._notices import Notice, NoticeKind, not_yet
 from openclaw_ray.config._policy import unmatched_groups
+from openclaw_ray.config._sections import SandboxMode
 from openclaw_ray.config._text import join, parse
 from openclaw_ray.config._types import show
 from openclaw_ray.core.errors import ConfigError, ConfigFault
@@ -156,6 +157,10 @@ def _pending(value: Any, steps: tuple[str | int, ...], path: str) -> Iterator[No
     elif steps == ("agents", "list"):
         for at, one in enumerate(value):
             yield from _pending(one, (*steps, at), join(path, at))
+    elif steps[-2:] == ("sandbox", "mode") and value != SandboxMode.OFF:
+        which = "spawned" if value == SandboxMode.NON_MAIN else "all"
+        text = f"{which} sessions are refused and never run open: there is no sandbox backend yet"
+        yield Notice(path, NoticeKind.REFUSING, text)
     elif not_yet(steps):
         yield Notice(path, NoticeKind.PENDING, "accepted, not yet in effect")
 

@@ -16,6 +16,8 @@ class NoticeKind(StrEnum):
     """A key of ours that is checked but does not act yet."""
     RETIRED = "retired"
     """A key of older OpenClaw files, which has no effect."""
+    REFUSING = "refusing"
+    """A key that has sessions refused, as there is not yet what they need."""
     VARIABLE = "variable"
     """A variable that is not set, in a section that is not used."""
     UNMATCHED = "unmatched"
@@ -38,27 +40,22 @@ class Notice:
 
 
 NOT_YET: Final = (
-    "agents.defaults.model",
-    "agents.defaults.sandbox",
-    "agents.defaults.subagents.delegationMode",
-    "agents.defaults.subagents.model",
-    "agents.defaults.subagents.thinking",
-    "agents.defaults.thinkingDefault",
+    "agents.defaults.model.fallbacks",
+    "agents.defaults.sandbox.scope",
+    "agents.defaults.sandbox.sessionToolsVisibility",
+    "agents.defaults.sandbox.workspaceAccess",
+    "agents.defaults.subagents.model.fallbacks",
     "agents.defaults.timeoutSeconds",
-    "agents.defaults.workspace",
     "agents.entries.*.identity",
-    "agents.entries.*.model",
+    "agents.entries.*.model.fallbacks",
     "agents.entries.*.name",
     "agents.entries.*.ray.scheduling",
-    "agents.entries.*.sandbox",
-    "agents.entries.*.subagents.delegationMode",
-    "agents.entries.*.subagents.model",
-    "agents.entries.*.subagents.thinking",
-    "agents.entries.*.thinkingDefault",
+    "agents.entries.*.sandbox.scope",
+    "agents.entries.*.sandbox.workspaceAccess",
+    "agents.entries.*.subagents.model.fallbacks",
     "agents.entries.*.tools.byProvider",
     "agents.entries.*.tools.sandbox",
     "agents.entries.*.tools.toolsBySender",
-    "agents.entries.*.workspace",
     "agents.ownership",
     "channels",
     "messages",
@@ -74,7 +71,6 @@ NOT_YET: Final = (
     "session.threadBindings",
     "tools.byProvider",
     "tools.sandbox",
-    "tools.sessions_spawn",
     "tools.toolsBySender",
 )
 """Keys that are accepted and do not act yet, with all below them. A key that takes effect leaves this list."""

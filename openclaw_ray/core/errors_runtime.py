@@ -10,8 +10,10 @@ from openclaw_ray.core.errors_base import OpenClawRayError, name_list
 from openclaw_ray.core.results import Receipt
 
 __all__ = [
+    "AttachmentError",
     "CannotPlace",
     "DeleteRefused",
+    "FolderError",
     "JournalError",
     "MapInUse",
     "PickleRefused",
@@ -23,6 +25,7 @@ __all__ = [
     "RuntimeInUse",
     "RuntimeNotFound",
     "RuntimeUnavailable",
+    "SandboxUnavailable",
     "SpawnError",
     "SpawnForbidden",
     "StateDirError",
@@ -63,6 +66,37 @@ class InboxFull(SpawnError):
     def retry_after(self) -> float:
         """Seconds: about as long as the turn that runs has taken so far."""
         return self.receipt.retry_after or 0.0
+
+
+@dataclass(eq=False, repr=False)
+class SandboxUnavailable(SpawnError):
+    """The session would have to run in a sandbox, and there is no backend for one; it is never run open (SPEC.md I2).
+
+    Attributes:
+        receipt: ``path`` is where its agent's sandbox mode is set.
+    """
+
+
+@dataclass(eq=False, repr=False)
+class AttachmentError(OpenClawRayError):
+    """Attachments cannot be written to disk, or are not there."""
+
+    path: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"attachments in {self.path}: {self.detail}"
+
+
+@dataclass(eq=False, repr=False)
+class FolderError(OpenClawRayError):
+    """The folder that a session is to work in cannot be entered on the node where it runs."""
+
+    path: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"cannot work in {self.path}: {self.detail} (on this node; the folder is the session's cwd or workspace)"
 
 
 @dataclass(eq=False, repr=False)

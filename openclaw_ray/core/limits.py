@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from openclaw_ray.core.auth._rules import AuthRules
 from openclaw_ray.core.compact import grown
@@ -17,11 +18,15 @@ from openclaw_ray.core.policy.rules import ToolRules, ToolSettings
 from openclaw_ray.core.rate_limits import LimitRule
 from openclaw_ray.core.visibility import SessionRules
 
+if TYPE_CHECKING:
+    from openclaw_ray.core.attachments import AttachmentLimits
+
 __all__ = [
     "RESULT_TEXT_MAX_BYTES",
     "STATE_MAX_BYTES",
     "TASK_MAX_BYTES",
     "AgentLimits",
+    "AgentSettings",
     "Compat",
     "JournalSync",
     "PoolReuse",
@@ -115,6 +120,7 @@ class RuntimeLimits:
         config_rev: short hash of the effective configuration; equal configurations have equal ones.
         sessions: which sessions may see and use each other, and how long two of them talk.
         tools: rules of the tools of all agents; `None` if there are none.
+        attachments: bounds of what a spawn may hand on as files; `None` where that is not enabled.
     """
 
     max_spawn_depth: int = 5
@@ -147,12 +153,41 @@ class RuntimeLimits:
     cost_per_tree: float | None = None
     compat: Compat = Compat.V2026_9
     config_rev: str = ""
+    attachments: AttachmentLimits | None = None
     rates: tuple[LimitRule, ...] = ()
     sessions: SessionRules = field(default_factory=SessionRules)
     tools: ToolRules | None = None
 
 
 @grown
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """What one agent's sessions, and children that are asked of it or by it, are given (SPEC.md A1, A2).
+
+    Attributes:
+        workspace: its working folder as written, or `None`; ``workspace_path`` is where that is set.
+        sandbox: ``off``, ``non-main`` or ``all``; ``sandbox_path`` is where that is, or would be, set.
+        model, thinking: its own, or the defaults'.
+        child_model: of sub-agents that it runs, its own or the defaults'; ``child_model_path`` where that is set.
+        child_thinking: level of sub-agents, its own alone; ``child_thinking_path`` where that is set.
+        default_thinking: level of sub-agents of all agents.
+        delegation: ``suggest`` or ``prefer``, wording of prompts; `None` if nobody says.
+    """
+
+    workspace: str | None = None
+    workspace_path: str = "agents.defaults.workspace"
+    sandbox: str = "off"
+    sandbox_path: str = "agents.defaults.sandbox.mode"
+    model: str | None = None
+    thinking: str | None = None
+    child_model: str | None = None
+    child_model_path: str = "agents.defaults.subagents.model"
+    child_thinking: str | None = None
+    child_thinking_path: str = ""
+    default_thinking: str | None = None
+    delegation: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class AgentLimits:
     """What holds for one agent as requester, and what its sessions ask of Ray. Source: SPEC.md A1, C.
@@ -172,6 +207,7 @@ class AgentLimits:
         scheduling: Ray's scheduling strategy, or `None`.
         tools: rules of its own tools; `None` if there are none.
         auth: where its credentials are; `None` if no store is configured: then nothing is read.
+        settings: what its sessions are given; `None` if the configuration says nothing of that.
     """
 
     agent_id: str
@@ -186,3 +222,4 @@ class AgentLimits:
     scheduling: str | None = None
     tools: ToolSettings | None = None
     auth: AuthRules | None = None
+    settings: AgentSettings | None = None

@@ -6,11 +6,14 @@ Their JSON form (``to_json``) has OpenClaw's camelCase names.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.death import Death
 from openclaw_ray.core.lifecycle import ResultStatus
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.attachments import Attached
 
 __all__ = ["INBOX", "Completion", "ErrorInfo", "Receipt", "Result", "StopReport", "StopRow", "Usage", "camel_dict"]
 
@@ -242,6 +245,10 @@ class Receipt:
         limit, value, maximum, path: the refusing limit in parts, where one refused.
         retry_after: seconds after which asking again may help; `None` where it will not by itself.
         told: a message that went to a run which waited for it: ``run_id`` is that run, whose end is its requester's.
+        model: the child's model as it is applied; `None` if nobody named one.
+        context: ``fork`` if it begins with a branch of the requester's transcript, ``isolated`` if not; `None` where
+            nothing was asked for or configured, which is ``isolated``, too.
+        attachments: what is told of the files that went along.
     """
 
     status: str
@@ -255,11 +262,19 @@ class Receipt:
     path: str | None = None
     retry_after: float | None = None
     told: bool = False
+    model: str | None = None
+    context: str | None = None
+    attachments: Attached | None = None
 
     @property
     def accepted(self) -> bool:
         """True if the child was admitted; its run is journaled."""
         return self.status == "accepted"
+
+    @property
+    def provider(self) -> str | None:
+        """The provider in front of the model's first slash, if there is one."""
+        return self.model.split("/", 1)[0] if self.model is not None and "/" in self.model else None
 
     def to_json(self) -> dict[str, Any]:
         """JSON form (``childSessionKey``, ``runId``)."""
@@ -269,6 +284,10 @@ class Receipt:
                 "run_id": self.run_id or None,
                 "child_session_key": self.session_key or None,
                 "error": self.error,
+                "context": self.context,
+                "resolved_model": self.model,
+                "resolved_provider": self.provider,
+                "attachments": None if self.attachments is None else self.attachments.to_json(),
             }
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from openclaw_ray.core.attachments import Attached
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.policy.inherited import Inherited
 from openclaw_ray.core.policy.rules import ToolLists
@@ -28,6 +29,7 @@ class ChildAsk:
         context: ``isolated`` or ``fork``.
         light_context: a shorter prompt is asked for.
         tools: lists that are to bind the child and all below it.
+        attachments: what is told of the files that come along.
     """
 
     cwd: str | None = None
@@ -37,6 +39,7 @@ class ChildAsk:
     context: str = "isolated"
     light_context: bool = False
     tools: ToolLists | None = None
+    attachments: Attached | None = None
 
 
 @compact
@@ -53,6 +56,9 @@ class SessionFacts:
         context: ``isolated`` or ``fork``: whether it began with a branch of its requester's transcript.
         light_context: its prompt is the shorter one.
         inherited: tool lists that it and all below it are bound to, whatever the configuration says.
+        home: folder that the configuration gives its agent: bootstrap files are read there, whatever ``cwd`` is.
+        attachments: what is told of the files that came along.
+        delegation: ``suggest`` or ``prefer`` if the configuration says.
     """
 
     workspace: str | None = None
@@ -63,3 +69,6 @@ class SessionFacts:
     context: str = "isolated"
     light_context: bool = False
     inherited: Inherited | None = None
+    home: str | None = None
+    attachments: Attached | None = None
+    delegation: str | None = None

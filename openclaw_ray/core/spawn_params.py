@@ -7,7 +7,7 @@ in `openclaw_ray.core.spawn_rules`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -109,18 +109,27 @@ PARAMETERS: Final = (
         Kind.OBJECT,
         "Lists allow and deny of tool names, patterns with * and groups: it and all below it have no more than that.",
     ),
+    Parameter("model", Kind.TEXT, "Its model, as provider/model; what is configured, or your own, if left out."),
+    Parameter("thinking", Kind.TEXT, "Its thinking level; what is configured, or your own, if left out."),
+    Parameter("cwd", Kind.TEXT, "Absolute path of the folder it works in; yours, or that of the other agent."),
+    Parameter(
+        "context",
+        Kind.TEXT,
+        "isolated: it knows the task alone; fork: it begins with a copy of this conversation.",
+        words=_words(SpawnContext),
+    ),
+    Parameter("lightContext", Kind.FLAG, "True for a shorter prompt without the agent's files."),
+    Parameter(
+        "attachments",
+        Kind.LIST,
+        "Files for it: objects of name, content and encoding (utf8 or base64); copied now.",
+    ),
+    Parameter("attachAs", Kind.OBJECT, "mountPath: where you would have the files appear; a hint."),
+    Parameter("sandbox", Kind.TEXT, "require: refuse unless it is sandboxed.", words=("inherit", "require")),
     # known, and answered, but of no use yet: not shown to a model
     Parameter("runtime", Kind.TEXT, words=("subagent", "acp"), offered=False),
-    Parameter("model", Kind.TEXT, offered=False),
-    Parameter("thinking", Kind.TEXT, offered=False),
-    Parameter("cwd", Kind.TEXT, offered=False),
     Parameter("thread", Kind.FLAG, offered=False),
     Parameter("mode", Kind.TEXT, words=_words(SpawnMode), offered=False),
-    Parameter("sandbox", Kind.TEXT, words=("inherit", "require"), offered=False),
-    Parameter("context", Kind.TEXT, words=_words(SpawnContext), offered=False),
-    Parameter("lightContext", Kind.FLAG, offered=False),
-    Parameter("attachments", Kind.LIST, offered=False),
-    Parameter("attachAs", Kind.OBJECT, offered=False),
     Parameter("visible", Kind.FLAG, offered=False),
     *(Parameter(name, Kind.ANY, offered=False) for name in (*VISIBLE_ONLY, *SWARM)),
 )
@@ -131,6 +140,9 @@ _ATTACHMENT: Final = (
     Parameter("content", Kind.TEXT, required=True),
     Parameter("encoding", Kind.TEXT, words=("utf8", "base64")),
     Parameter("mimeType", Kind.TEXT),
+)
+_PROGRAM_ATTACHMENT: Final = tuple(
+    replace(parameter, kind=Kind.ANY) if parameter.name == "content" else parameter for parameter in _ATTACHMENT
 )
 _ATTACH_AS: Final = (Parameter("mountPath", Kind.TEXT),)
 _TOOLS: Final = (Parameter("allow", Kind.LIST), Parameter("deny", Kind.LIST))
@@ -152,7 +164,7 @@ class SpawnParams:
         completion_target: ``parent`` or `None`.
         light_context: a shorter prompt is asked for.
         attachments: (name, content, encoding) of each file; names and contents have not been looked at.
-        attach_as: where they are to appear was said.
+        attach_as: where they are to appear; a hint.
         visible: a dashboard session is asked for.
         others: names of `VISIBLE_ONLY` and `SWARM` that were given.
         tools: lists that are to bind it and all below it.
@@ -175,15 +187,18 @@ class SpawnParams:
     expects_completion: bool = True
     completion_target: str | None = None
     light_context: bool = False
-    attachments: tuple[tuple[str, str, str], ...] = ()
-    attach_as: bool = False
+    attachments: tuple[tuple[str, Any, str], ...] = ()
+    attach_as: str | None = None
     visible: bool = False
     others: tuple[str, ...] = ()
     tools: ToolLists | None = None
 
 
-def parse_spawn(given: Mapping[str, Any], tool: str = TOOL) -> SpawnParams:
+def parse_spawn(given: Mapping[str, Any], tool: str = TOOL, *, program: bool = False) -> SpawnParams:
     """Read one call.
+
+    Args:
+        program: it is one of a program, whose attachments may be bytes or references, too.
 
     Raises:
         ToolInputError: an unknown or refused name, a value of another type, no task. No rule was asked about it.
@@ -214,8 +229,8 @@ def parse_spawn(given: Mapping[str, Any], tool: str = TOOL) -> SpawnParams:
         expects_completion=values.get("expectsCompletionMessage", True),
         completion_target=values.get("completionTarget"),
         light_context=values.get("lightContext", False),
-        attachments=_attachments(tool, values.get("attachments", ())),
-        attach_as=bool(attach_as),
+        attachments=_attachments(tool, values.get("attachments", ()), program),
+        attach_as=None if attach_as is None else str(attach_as.get("mountPath", "")).strip() or None,
         visible=values.get("visible", False),
         others=tuple(name for name in (*VISIBLE_ONLY, *SWARM) if name in values),
         tools=_tools(tool, values.get("tools")),
@@ -246,12 +261,21 @@ def _tools(tool: str, given: Mapping[str, Any] | None) -> ToolLists | None:
     return ToolLists(allow=found.get("allow"), deny=found.get("deny")) if found else None
 
 
-def _attachments(tool: str, given: Sequence[Any]) -> tuple[tuple[str, str, str], ...]:
+def _attachments(tool: str, given: Sequence[Any], program: bool) -> tuple[tuple[str, Any, str], ...]:
     files = []
+    table = _PROGRAM_ATTACHMENT if program else _ATTACHMENT
     for at, item in enumerate(given):
         where = f"{tool}.attachments[{at}]"
         if not isinstance(item, Mapping):
             raise ToolInputError(tool, f"attachments[{at}]", "it is an object with name and content")
-        file = read_params(where, _ATTACHMENT, item)
-        files.append((file["name"], file["content"], file.get("encoding", "utf8")))
+        file = read_params(where, table, item)
+        content = file["content"]
+        if isinstance(content, bytearray | memoryview):
+            content = bytes(content)
+        if not isinstance(content, str | bytes) and type(content).__name__ != "ObjectRef":
+            why = f"it is text, bytes or an ObjectRef, not {type(content).__name__}"
+            raise ToolInputError(tool, f"attachments[{at}].content", why)
+        if "encoding" in file and not isinstance(content, str):
+            raise ToolInputError(tool, f"attachments[{at}].encoding", "it is of a text, and the content is none")
+        files.append((file["name"], content, file.get("encoding", "utf8")))
     return tuple(files)

@@ -6,9 +6,11 @@ The order in which one call is decided, each step with the answer of the first r
 2. `decide`: can it mean anything, as it is asked for, in this place? (``error``)
 3. `openclaw_ray.core.admission`: depth, children, target (in the registry, where it is reserved in the same step)
 4. `check_child`: may a child be as this one would be: sandbox, folder, dashboard (``forbidden``), thinking (``error``)
-5. `not_in_effect`: does this runtime do it yet? What it does not do is refused, never left out in silence.
+5. `check_folder`: is the folder named so that it is the same one everywhere?
+6. `not_in_effect`: does this runtime do it yet? What it does not do is refused, never left out in silence.
 
-A session asks 4 and 5 before 3, so that nothing is reserved for what is refused anyway.
+A session asks 5 and 6 before 3, so that nothing is reserved for what is refused anyway. What 4 needs to know, the
+registry has (`openclaw_ray.core.protocol.child_facts`).
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from typing import Final
 from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.keys import normalise_agent_id
 from openclaw_ray.core.limits import TASK_MAX_BYTES
+from openclaw_ray.core.model_choice import THINKING_LEVELS, thinking_level
+from openclaw_ray.core.sandbox_rules import check_sandbox
 from openclaw_ray.core.spawn_params import (
     SWARM,
     VISIBLE_ONLY,
@@ -32,10 +36,10 @@ from openclaw_ray.core.spawn_params import (
 __all__ = [
     "LABEL_MAX",
     "RESERVED_NAMES",
-    "THINKING_LEVELS",
     "SpawnPlan",
     "SpawnScene",
     "check_child",
+    "check_folder",
     "decide",
     "not_in_effect",
     "planned",
@@ -45,8 +49,6 @@ LABEL_MAX: Final = 512
 """Characters of a label."""
 RESERVED_NAMES: Final = frozenset({"last", "all"})
 """Task names that mean something else where a target is named (SPEC.md B4)."""
-THINKING_LEVELS: Final = ("off", "minimal", "low", "medium", "high", "xhigh", "adaptive", "max", "ultra")
-"""The words of ``thinking``."""
 _TASK_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _SHOWN = 64
 
@@ -112,46 +114,42 @@ def decide(params: SpawnParams, scene: SpawnScene) -> SpawnPlan | Refusal:
 
 
 def planned(params: SpawnParams, scene: SpawnScene) -> SpawnPlan | Refusal:
-    """Steps 2, 4 and 5 in one: what a session is to ask the registry for, or why it does not."""
+    """Steps 2, 5 and 6 in one: what a session is to ask the registry for, or why it does not."""
     plan = decide(params, scene)
     if isinstance(plan, Refusal):
         return plan
-    return check_child(plan, scene) or not_in_effect(plan, scene) or plan
+    return check_folder(params) or not_in_effect(plan) or plan
 
 
 def check_child(plan: SpawnPlan, scene: SpawnScene) -> Refusal | None:
-    """Whether a child may be as this one would be (step 4)."""
+    """Whether a child may be as this one would be (step 4), as far as model and level are not concerned."""
     params = plan.params
-    if scene.sandboxed and not scene.child_sandboxed:
-        return Refusal("forbidden", "a sandboxed session may not spawn a child outside of a sandbox", "sandbox")
-    if params.sandbox_required and not scene.child_sandboxed:
-        text = "sandbox: require was asked for, and the child would not be sandboxed (agents.defaults.sandbox.mode)"
-        return Refusal("forbidden", text, "sandbox", path="agents.defaults.sandbox.mode")
-    if params.cwd is not None and scene.child_sandboxed and params.cwd != scene.child_workspace:
-        text = f"cwd {_quote(params.cwd)}: a sandboxed child works in its own workspace, {scene.child_workspace}"
-        return Refusal("forbidden", text, "cwd")
+    refusal = check_sandbox(
+        caller=scene.sandboxed,
+        child=scene.child_sandboxed,
+        required=params.sandbox_required,
+        cwd=params.cwd,
+        workspace=scene.child_workspace,
+    )
+    if refusal is not None:
+        return refusal
     if params.visible and scene.inherited_policy:
         return Refusal("forbidden", "a session under inherited tool lists may not open a visible one", "visible")
-    if params.thinking is not None and params.thinking.lower() not in THINKING_LEVELS:
+    if params.thinking is not None and thinking_level(params.thinking) is None:
         return _error("thinking", f"no such level: {_quote(params.thinking)} (levels: {', '.join(THINKING_LEVELS)})")
     return None
 
 
-def not_in_effect(plan: SpawnPlan, scene: SpawnScene) -> Refusal | None:
-    """The first thing asked for that this runtime does not do yet (step 5)."""
-    params = plan.params
-    asked = {
-        "visible": params.visible,
-        "thread": params.thread,
-        "attachments": bool(params.attachments),
-        "attachAs": params.attach_as,
-        "sandbox": scene.child_sandboxed,
-        "cwd": params.cwd is not None,
-        "model": params.model is not None,
-        "thinking": params.thinking is not None,
-        "context": plan.context is SpawnContext.FORK,
-        "lightContext": params.light_context,
-    }
+def check_folder(params: SpawnParams) -> Refusal | None:
+    """Whether ``cwd`` names a folder in the same way from everywhere (step 5)."""
+    if params.cwd is None or (params.cwd.startswith("/") and "\0" not in params.cwd):
+        return None
+    return _error("cwd", f"cwd is an absolute path, not {_quote(params.cwd)}")
+
+
+def not_in_effect(plan: SpawnPlan) -> Refusal | None:
+    """The first thing asked for that this runtime does not do yet (step 6)."""
+    asked = {"visible": plan.params.visible, "thread": plan.params.thread}
     for name, wanted in asked.items():
         if wanted:
             return _error(name, f"{name}: not yet in effect ({_INSTEAD[name]})")
@@ -161,14 +159,6 @@ def not_in_effect(plan: SpawnPlan, scene: SpawnScene) -> Refusal | None:
 _INSTEAD: Final = {
     "visible": "there are no dashboard sessions; leave it out",
     "thread": "sessions are not bound to conversations; leave it out",
-    "attachments": "files are not handed on; put their text into the task, or pass input=… from a program",
-    "attachAs": "files are not handed on; leave it out",
-    "sandbox": "there is no sandbox; agents.defaults.sandbox.mode must be off",
-    "cwd": "a child works in the folder of its process; name folders in the task",
-    "model": "there are no model agents; leave it out",
-    "thinking": "there are no model agents; leave it out",
-    "context": "a child begins with the task alone; say isolated and put what it needs into the task",
-    "lightContext": "there is no bootstrap prompt to shorten; leave it out",
 }
 
 
@@ -248,7 +238,7 @@ def _visible(params: SpawnParams) -> Refusal | None:
         "thinking": params.thinking is not None,
         "lightContext": params.light_context,
         "attachments": bool(params.attachments),
-        "attachAs": params.attach_as,
+        "attachAs": params.attach_as is not None,
     }
     for name, there in against.items():
         if there:

@@ -112,6 +112,7 @@ def start(
             ids = [a.id for a in bundle.agents] if bundle is not None else []
             client = _client(engine.name, settings, ids, engine.limits)
             client.requester.modules = bundle.modules if bundle is not None else ()
+            client.requester.state_dir = str(engine.state_dir)
             owned = lifetime is Lifetime.OWNER
             client.open(leased=not owned, on_lost="stop" if owned else on_lost)
         except BaseException:
@@ -168,6 +169,7 @@ def _joined(name: str, config: Config, guest: Guest, on_lost: str, wanted: Wante
         warnings.warn(f"joined runtime {name!r}, which goes by its own settings: {'; '.join(said)}", stacklevel=4)
     client = _client(name, config, sorted(there), limits)
     client.requester.modules = tuple(sorted({module for entry in there.values() for module in entry.modules}))
+    client.requester.state_dir = settings.state_dir
     client.open(leased=True, on_lost=on_lost)
     return Opened(client, guest, None, config, limits, settings.pool_max)
 

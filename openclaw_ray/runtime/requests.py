@@ -48,13 +48,17 @@ class Requests(RuntimeView):
             InvalidItem, TaskTooLarge, TypeError, ValueError: what is asked for cannot be.
         """
         self._open()
-        request = spawn_request(task, agent_id=agent_id, **options)
+        request = spawn_request(
+            task, agent_id=agent_id, transcript=False, attachments=self._limits.attachments, **options
+        )
         asker = self._client.requester
         if requester is not None and normalise_key(requester) != asker.key:
             key = normalise_key(requester)
             if isinstance(self._client, TurnClient):
                 raise ProtocolRefused("requester", f"{asker.key} spawns for itself alone, not for {key}")
+            folder = asker.state_dir
             asker = type(asker)(self._client.courier, key, self._client.id, "", key.split(":")[1])
+            asker.state_dir = folder
         return asker.spawn([request])[0]
 
     def _known_agent(self, agent_id: str, known: Mapping[str, AgentEntry]) -> str:

@@ -210,6 +210,8 @@ class Runtime(Operating):
             label: display title; no other un-ended child of the same requester may have it.
             task_name: a handle: a-z, then a-z, 0-9, _ and -, at most 64 characters.
             params: the other parameters of ``sessions_spawn``, by their snake_case names.
+                ``cwd``, ``model``, ``thinking``, ``context``, ``light_context``, ``sandbox``, ``cleanup``, ``mode``;
+                ``attachments=[{"name": …, "content": text | bytes | ObjectRef}]`` are copied now, a reference is not.
 
         Raises:
             SpawnForbidden, SpawnError: refused; nothing was made. `TaskTooLarge`, `InvalidItem`: the task.

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from openclaw_ray.core.branching import branched
 from openclaw_ray.core.errors import JournalError
 from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.core.transcript_pages import TranscriptPage, cut_page
@@ -206,6 +207,53 @@ class Transcripts:
             except OSError as error:
                 raise JournalError(str(path), f"transcript cannot be archived: {error.strerror}") from error
         return target
+
+    def size(self, agent_id: str, session_id: str) -> int:
+        """Bytes of a transcript; 0 if there is none.
+
+        Raises:
+            ValueError: an id that is no plain file name.
+        """
+        try:
+            return transcript_path(self.folder, agent_id, session_id).stat().st_size
+        except OSError:
+            return 0
+
+    def branch(self, agent_id: str, session_id: str, source: str) -> bool:
+        """Begin a transcript with a copy of the rows of another one of the same agent, unless it has begun; the copy
+        is there as a whole or not at all. Whether it was made now.
+
+        Long rows are cut (`openclaw_ray.core.branching`). Copies are told apart from the session's own rows by keys.
+
+        Raises:
+            JournalError: it cannot be read or written.
+            ValueError: an id that is no plain file name.
+        """
+        path = transcript_path(self.folder, agent_id, session_id)
+        part = path.with_name(f".{path.name}.part")
+        with self._lock:
+            if path.exists() or self._begun.get(session_id, 0) == _ARCHIVED:
+                return False
+            try:
+                rows = newest_page(transcript_path(self.folder, agent_id, source), source, sys.maxsize, 0)
+                data = b"".join(line_of(row) for row in branched(rows, session_id, source))
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                part.unlink(missing_ok=True)
+                fd = open_appending(str(part))
+                try:
+                    append_all(fd, data)
+                    if self._full:
+                        os.fsync(fd)
+                finally:
+                    os.close(fd)
+                part.rename(path)
+                if self._full:
+                    sync_folder(os.path.dirname(path))
+            except OSError as error:
+                detail = f"transcript cannot be branched: {error.strerror}"
+                raise JournalError(str(path), detail) from error
+            self._bytes += len(data)
+        return True
 
     def archived_before(self, agent_id: str, session_id: str, at: float) -> bool:
         """Whether the order to archive it ``at`` that time was carried out, by whichever process; then rows of before

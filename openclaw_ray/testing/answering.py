@@ -230,6 +230,12 @@ class AnsweringPort:
         future.set_result(rows[max(0, len(rows) - offset - limit) : max(0, len(rows) - offset)])
         return future
 
+    def transcript_bytes(self) -> Future[int]:
+        """See `TurnPort.transcript_bytes`."""
+        future: Future[int] = Future()
+        future.set_result(sum(len(row.text) for row in [*self._before, *self.rows]))
+        return future
+
     def append(self, role: str, text: str) -> None:
         """See `TurnPort.append`."""
         self.rows.append(Row(self.spec.session_id, self.spec.number, len(self.rows), role, text, self.spec.created))

@@ -19,6 +19,7 @@ from openclaw_ray.agents.text import short_repr
 from openclaw_ray.core.lifecycle import RunKind
 from openclaw_ray.core.protocol.messages import Row, Spec
 from openclaw_ray.core.results import Completion, Result, Usage
+from openclaw_ray.core.session_facts import SessionFacts
 from openclaw_ray.testing.answering import AnsweringPort, ProgressSaid, result_of
 from openclaw_ray.testing.auth import auth_store
 from openclaw_ray.testing.local.memory import ProcessMemory
@@ -26,7 +27,8 @@ from openclaw_ray.testing.tool_stubs import stubbed_catalog
 
 __all__ = ["TurnRun", "run_turn"]
 
-_SESSION = {"key", "session_id", "depth", "role", "label", "requester_key"}
+_FACTS = {"cwd", "workspace", "model", "thinking", "context"}
+_SESSION = {"key", "session_id", "depth", "role", "label", "requester_key", "attachments", *_FACTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ def run_turn(
             have ended when they are asked for.
         state: ``turn.state`` at the beginning.
         history: rows of the transcript before this turn, as (role, text).
-        session: fields of ``turn.session``: ``key``, ``session_id``, ``depth``, ``role``, ``label``, ``requester_key``.
+        session: fields of ``turn.session``: ``key``, ``session_id``, ``depth``, ``role``, ``label``, ``requester_key``,
+            ``cwd``, ``workspace``, ``model``, ``thinking``, ``context``, ``attachments`` (paths).
         completions: ends of earlier children, for a turn that was started for them.
         kind: ``turn.kind``; ``wake`` with completions, else ``task``.
         index: ``turn.index``, for a map's item.
@@ -139,7 +142,8 @@ def run_turn(
     def run() -> tuple[Ended, Result[Any]]:
         with standing_in(memory):
             runner = TurnRunner(catalog=stubs)
-            ended = runner.run(spec, agent, port, input=input, completions=ends)
+            files = tuple((session or {}).get("attachments", ()))
+            ended = runner.run(spec, agent, port, input=input, completions=ends, attachments=files)
             runner.loop.tidy()
             runner.loop.close()
             return ended, result_of(ended.outcome, ended.held, memory)
@@ -178,6 +182,7 @@ def _spec(
     if not text.strip() and input is not None:
         text = short_repr(input)
     session_id = session.get("session_id", "test-session")
+    given = {name: value for name, value in session.items() if name in _FACTS}
     return Spec(
         run="test-run",
         activation=f"{session_id}.1",
@@ -196,6 +201,7 @@ def _spec(
         created=time.time(),
         index=index,
         task=text,
+        facts=SessionFacts(**given) if given else None,
     )
 
 

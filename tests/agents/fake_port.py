@@ -76,6 +76,7 @@ class FakePort:
         self.progress_said: list[tuple[Any, ...]] = []
         self.usages: list[Usage] = []
         self.rows: list[Row] = []
+        self.transcript_size = 0
         self.reports: dict[str, StopReport] = {}
         self.steers: dict[str, Receipt] = {}
         self.views: dict[str, list[Any]] = {}
@@ -194,6 +195,11 @@ class FakePort:
         future: Future[Any] = Future()
         self.log.append(repr(request))
         future.set_result(None)
+        return future
+
+    def transcript_bytes(self) -> Future[int]:
+        future: Future[int] = Future()
+        future.set_result(self.transcript_size)
         return future
 
     def append(self, role: str, text: str) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_port import FakePort, make_completion
 from turn_drive import Drive
 
+from openclaw_ray.core.attachments import AttachedFile, AttachmentLimits
+from openclaw_ray.core.branching import FORK_MOST_BYTES
 from openclaw_ray.core.errors import (
     InvalidItem,
     NothingPending,
@@ -19,6 +22,7 @@ from openclaw_ray.core.errors import (
 )
 from openclaw_ray.core.lifecycle import RunKind, RunState
 from openclaw_ray.core.results import Receipt, Result, Usage
+from openclaw_ray.core.session_facts import ChildAsk
 
 
 def test_a_turn_shows_its_task_and_session(drive: Drive) -> None:
@@ -155,9 +159,10 @@ def test_a_spawn_parameter_that_is_not_known_is_named(drive: Drive, port: FakePo
         ({"mode": "session"}, "mode"),
         ({"task_name": "all"}, "taskName"),
         ({"label": "x" * 513}, "label"),
-        ({"cwd": "/tmp"}, "cwd"),
+        ({"cwd": "tmp"}, "cwd"),
+        ({"cwd": "/no/such/folder"}, "cwd"),
+        ({"cwd": "/dev/null"}, "cwd"),
         ({"context": "fork", "agent_id": "other"}, "context"),
-        ({"attachments": [{"name": "a", "content": "b"}]}, "attachments"),
     ],
 )
 def test_a_spawn_that_cannot_be_as_asked_raises_before_anything_is_asked(
@@ -172,12 +177,69 @@ def test_a_spawn_that_cannot_be_as_asked_raises_before_anything_is_asked(
     assert port.requests == []
 
 
-def test_a_sandbox_that_there_is_not_is_forbidden(drive: Drive, port: FakePort) -> None:
+def test_attachments_that_are_not_enabled_are_forbidden(drive: Drive, port: FakePort) -> None:
     async def body(turn: Any) -> None:
-        with pytest.raises(SpawnForbidden, match="sandbox"):
-            await turn.spawn("x", sandbox="require")
+        with pytest.raises(SpawnForbidden, match=r"attachments\.enabled"):
+            await turn.spawn("x", attachments=[{"name": "a", "content": "b"}])
 
     drive.ok(body, port)
+    assert port.requests == []
+
+
+def test_a_plain_spawn_asks_for_nothing_more(drive: Drive, port: FakePort) -> None:
+    async def body(turn: Any) -> None:
+        await turn.spawn("x")
+        await turn.spawn("x", label="l", cleanup="keep", context="isolated", sandbox="inherit")
+
+    drive.ok(body, port)
+    assert [(request.ask, request.files) for request in port.requests] == [(None, ()), (None, ())]
+
+
+def test_what_a_child_is_to_be_goes_along(drive: Drive, port: FakePort, tmp_path: Path) -> None:
+    asked = ChildAsk(str(tmp_path), "a/b", "low", sandbox_required=True, context="fork", light_context=True)
+
+    async def body(turn: Any) -> None:
+        await turn.spawn(
+            "x", cwd=str(tmp_path), model="a/b", thinking="low", sandbox="require", context="fork", light_context=True
+        )
+
+    drive.ok(body, port)
+    assert [request.ask for request in port.requests] == [asked]
+
+
+def test_a_conversation_that_is_too_long_is_not_branched(drive: Drive, port: FakePort) -> None:
+    async def body(turn: Any) -> None:
+        port.transcript_size = FORK_MOST_BYTES
+        await turn.spawn("x", context="fork")
+        port.transcript_size += 1
+        await turn.spawn("x", context="fork")
+        result = await turn.call("sessions_spawn", task="x", context="fork")
+        assert result["context"] == "isolated"
+        assert str(FORK_MOST_BYTES) in result["note"]
+
+    drive.ok(body, port)
+    assert [request.forks for request in port.requests] == [True, False, False]
+
+
+def test_files_are_copies_made_at_the_call(drive: Drive, port: FakePort) -> None:
+    async def body(turn: Any) -> None:
+        given = [{"name": "a", "content": bytearray(b"one")}, {"name": "b", "content": "zwö"}]
+        await turn.spawn("x", attachments=given, attach_as={"mountPath": "in"})
+        given[0]["content"][:] = b"two"
+
+    drive.ok(body, port, attachments=AttachmentLimits())
+    [request] = port.requests
+    assert request.files == (AttachedFile("a", b"one"), AttachedFile("b", "zwö".encode()))
+    assert (request.ask, request.mount_path) == (None, "in")
+
+
+@pytest.mark.parametrize("content", [7, None, ["b"], object()])
+def test_content_of_another_sort_is_refused(drive: Drive, port: FakePort, content: Any) -> None:
+    async def body(turn: Any) -> None:
+        with pytest.raises(ToolInputError, match="content"):
+            await turn.spawn("x", attachments=[{"name": "a", "content": content}])
+
+    drive.ok(body, port, attachments=AttachmentLimits())
     assert port.requests == []
 
 

@@ -66,6 +66,14 @@ def test_each_tool_describes_its_parameters_as_a_schema(drive: Drive) -> None:
             "completionTarget",
             "cleanup",
             "tools",
+            "model",
+            "thinking",
+            "cwd",
+            "context",
+            "lightContext",
+            "attachments",
+            "attachAs",
+            "sandbox",
         }
         assert spawn["properties"]["runTimeoutSeconds"]["minimum"] == 0
         assert described["agents_list"]["parameters"]["properties"] == {}
@@ -144,7 +152,7 @@ def test_a_refusal_of_the_runtime_is_a_result_with_the_figures(drive: Drive, por
         ({"taskName": "last"}, "reserved"),
         ({"agentId": "No Such!"}, "not an agent id"),
         ({"mode": "session"}, "needs thread: true"),
-        ({"model": "m"}, "not yet in effect"),
+        ({"cwd": "m"}, "absolute path"),
     ],
 )
 def test_what_cannot_be_as_asked_is_a_result_before_anything_is_asked(

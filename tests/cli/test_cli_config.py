@@ -20,7 +20,7 @@ FAULTY = """{
   ray: {recovery: "x"},
 }"""
 REAL = """{
-  agents: {list: [{id: "main", workspace: "~/w"}], defaults: {subagents: {maxConcurrent: 2}}},
+  agents: {list: [{id: "main", workspace: "~/w", agentDir: "~/a"}], defaults: {subagents: {maxConcurrent: 2}}},
   gateway: {port: 1, auth: {token: "${OPENCLAW_TEST_UNSET}"}},
   memorySearch: {},
 }"""
@@ -74,7 +74,7 @@ def test_one_that_is_in_order_lists_what_does_not_act(tmp_path: Path, capfd: pyt
     assert capfd.readouterr().out.splitlines() == [
         f"ok: {path}",
         "not yet in effect:",
-        "  agents.list[0].workspace",
+        "  agents.list[0].agentDir",
         "retired in OpenClaw, without effect:",
         "  memorySearch: retired; its place has memory.search",
         "variables that are not set and not needed:",
@@ -117,6 +117,7 @@ def test_show_prints_what_is_written_and_where(tmp_path: Path, capfd: pytest.Cap
         'agents.ids = ["main"]  (agents)',
         "agents.defaults.subagents.maxConcurrent = 2",
         'agent:main.workspace = "~/w"  (agents.list[0].workspace)',
+        'agent:main.agentDir = "~/a"  (agents.list[0].agentDir)',
     ]
 
 

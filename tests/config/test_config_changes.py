@@ -31,7 +31,13 @@ def test_the_same_values_are_no_change_however_they_are_written() -> None:
         (subagents(maxChildrenPerAgent=7), "agents.defaults.subagents.maxChildrenPerAgent", TakesEffect.NOW),
         (subagents(allowAgents=["*"]), "agents.defaults.subagents.allowAgents", TakesEffect.NOW),
         (subagents(maxSpawnDepth=2), "agents.defaults.subagents.maxSpawnDepth", TakesEffect.RESTART),
-        (subagents(thinking="low"), "agents.defaults.subagents.thinking", TakesEffect.NOT_YET),
+        (subagents(thinking="low"), "agents.defaults.subagents.thinking", TakesEffect.NOW),
+        (
+            {"tools": {"sessions_spawn": {"attachments": {"enabled": True}}}},
+            "tools.sessions_spawn.attachments.enabled",
+            TakesEffect.NOW,
+        ),
+        ({"agents": {"defaults": {"sandbox": {"mode": "all"}}}}, "agents.defaults.sandbox.mode", TakesEffect.NOW),
         ({"ray": {"stopGraceSeconds": 1}}, "ray.stopGraceSeconds", TakesEffect.NOW),
         ({"ray": {"maxActiveSessions": 3}}, "ray.maxActiveSessions", TakesEffect.NOW),
         ({"ray": {"journal": {"sync": "full"}}}, "ray.journal.sync", TakesEffect.RESTART),
@@ -75,7 +81,7 @@ def test_a_changed_variable_is_a_change_whose_value_is_not_shown() -> None:
     settings = {"agents": {"defaults": {"workspace": "${PLACE}"}}}
     old = config.load(settings, env={"PLACE": "s3cret-1"})
     (found,) = config.changes(old, config.load(settings, env={"PLACE": "s3cret-2"}))
-    assert found == Change("agents.defaults.workspace", "${PLACE}", "${PLACE}", TakesEffect.NOT_YET)
+    assert found == Change("agents.defaults.workspace", "${PLACE}", "${PLACE}", TakesEffect.NOW)
 
 
 def test_a_running_runtime_takes_what_can_change_and_keeps_the_rest() -> None:

@@ -92,16 +92,16 @@ def test_keys_that_do_not_act_yet_are_told_one_by_one() -> None:
     loaded = config.load(
         {
             "agents": {
-                "defaults": {"subagents": {"maxConcurrent": 2, "thinking": "low"}},
-                "list": [{"id": "a", "workspace": "~/a", "subagents": {"allowAgents": []}}],
+                "defaults": {"subagents": {"maxConcurrent": 2, "thinking": "low"}, "timeoutSeconds": 5},
+                "list": [{"id": "a", "agentDir": "~/a", "workspace": "~/a", "subagents": {"allowAgents": []}}],
             },
             "session": {"reset": {"mode": "idle"}},
         },
         env={},
     )
     assert [one.path for one in loaded.notices if one.kind is NoticeKind.PENDING] == [
-        "agents.defaults.subagents.thinking",
-        "agents.list[0].workspace",
+        "agents.defaults.timeoutSeconds",
+        "agents.list[0].agentDir",
         "session.reset.mode",
     ]
 
@@ -109,7 +109,23 @@ def test_keys_that_do_not_act_yet_are_told_one_by_one() -> None:
 def test_every_key_said_not_to_act_yet_is_one_of_ours() -> None:
     ours = [row.key.replace("<id>", "*") for row in config.rows()]
     for path in NOT_YET:
-        assert any(key == path or key.startswith(f"{path}.") for key in ours), path
+        whole = path.removesuffix(".fallbacks")  # a model may be one text
+        assert any(key == whole or key.startswith(f"{path}.") for key in ours), path
+
+
+def test_a_sandbox_that_there_is_not_is_told() -> None:
+    agents = {"defaults": {"sandbox": {"mode": "non-main"}}, "entries": {"a": {"sandbox": {"mode": "all"}}}}
+    loaded = config.load({"agents": agents}, env={})
+    assert [(one.path, one.kind, one.text.split()[0]) for one in loaded.notices] == [
+        ("agents.defaults.sandbox.mode", NoticeKind.REFUSING, "spawned"),
+        ("agents.entries.a.sandbox.mode", NoticeKind.REFUSING, "all"),
+    ]
+    assert config.load({"agents": {"defaults": {"sandbox": {"mode": "off"}}}}, env={}).notices == ()
+
+
+def test_what_a_model_falls_back_to_does_not_act_yet() -> None:
+    loaded = config.load({"agents": {"defaults": {"model": {"primary": "a/b", "fallbacks": ["c/d"]}}}}, env={})
+    assert [one.path for one in loaded.notices] == ["agents.defaults.model.fallbacks"]
 
 
 def test_the_data_is_in_the_package_and_small() -> None:

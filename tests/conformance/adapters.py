@@ -13,6 +13,7 @@ from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.subagent_rows import ChildFacts
 
 from .liveness_adapter import liveness_case
+from .model_adapter import model_case
 from .policy_adapter import policy_case
 from .spawn_adapter import spawn_case
 
@@ -229,6 +230,7 @@ ADAPTERS: dict[str, Callable[[dict[str, Any]], Output]] = {
     "config": configs,
     "history": histories,
     "liveness": liveness_case,
+    "model_thinking": model_case,
     "session_keys": session_keys,
     "spawn_params": spawn_case,
     "target_resolution": target_resolution,

@@ -2,20 +2,18 @@
 
 The cases ask what a call means to a host that has channels, sandboxes and dashboards; nothing is started. So they end
 before the last step, `not_in_effect`, in which this runtime refuses what it does not do itself; that step has tests of
-its own (``tests/core/test_spawn_params_rules.py``). Only the rules of attachments are not there yet: a case with them
-is not yet run, whatever it expects.
+its own (``tests/core/test_spawn_params_rules.py``).
 """
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from openclaw_ray import config
-from openclaw_ray.core import admission, keys, spawn_params, spawn_rules
+from openclaw_ray.core import admission, attachments, keys, spawn_params, spawn_rules
 from openclaw_ray.core.errors import ToolInputError
 from openclaw_ray.core.tool_results import refusal_text
-
-from .later import NotYetRun
 
 __all__ = ["spawn_case"]
 
@@ -23,11 +21,7 @@ Output = dict[str, Any]
 
 
 def spawn_case(case: dict[str, Any]) -> Output:
-    """One call of ``sessions_spawn``.
-
-    Raises:
-        NotYetRun: it hands on attachments.
-    """
+    """One call of ``sessions_spawn``."""
     try:
         params = spawn_params.parse_spawn(case["args"])
     except ToolInputError as error:
@@ -52,9 +46,12 @@ def spawn_case(case: dict[str, Any]) -> Output:
     refusal = _admission(loaded, agent, requester, plan) or spawn_rules.check_child(plan, scene)
     if refusal is not None:
         return _refused(refusal)
-    if params.attachments or params.attach_as:
-        raise NotYetRun("attachments")
-    configured = loaded.runtime_limits(cpus=1).run_timeout_seconds
+    limits = loaded.runtime_limits(cpus=1)
+    files = attachments.read_files(params.attachments, limits.attachments)
+    if isinstance(files, admission.Refusal):
+        return _refused(files)
+    receipt = attachments.attached(files, "")
+    configured = limits.run_timeout_seconds
     timeout = params.run_timeout_seconds
     return {
         "status": "accepted",
@@ -67,6 +64,12 @@ def spawn_case(case: dict[str, Any]) -> Output:
         "task_name": params.task_name,
         "label": params.label,
         "completion_target": params.completion_target,
+        "workdir": params.cwd or scene.child_workspace,
+        "attachments": {
+            "count": len(files),
+            "total_bytes": receipt.total_bytes,
+            "files": [dataclasses.asdict(file) for file in receipt.files],
+        },
     }
 
 

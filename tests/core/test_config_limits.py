@@ -13,8 +13,9 @@ import pytest
 
 from openclaw_ray import config
 from openclaw_ray.config import ConfigError
+from openclaw_ray.core.attachments import AttachmentLimits
 from openclaw_ray.core.auth import AuthRules
-from openclaw_ray.core.limits import AgentLimits, Compat, JournalSync, PoolReuse, Recovery, RuntimeLimits
+from openclaw_ray.core.limits import AgentLimits, AgentSettings, Compat, JournalSync, PoolReuse, Recovery, RuntimeLimits
 from openclaw_ray.core.policy import Names, ToolLists, ToolRules, ToolSettings
 from openclaw_ray.core.rate_limits import LimitRule
 from openclaw_ray.core.visibility import SessionRules, Visibility
@@ -68,7 +69,19 @@ SETTINGS: dict[str, Any] = {
         "pingPongWithSubagents": False,
         "limits": {"api": {"rate": 20, "per": 60, "burst": 3, "concurrent": 5}},
     },
-    "tools": {"sessions": {"visibility": "all"}, "deny": ["exec"]},
+    "tools": {
+        "sessions": {"visibility": "all"},
+        "deny": ["exec"],
+        "sessions_spawn": {
+            "attachments": {
+                "enabled": True,
+                "maxTotalBytes": 30,
+                "maxFiles": 2,
+                "maxFileBytes": 20,
+                "retainOnSessionKeep": True,
+            }
+        }
+    },
 }
 
 
@@ -107,6 +120,7 @@ def test_every_setting_has_an_effect() -> None:
         tools=ToolRules(ToolSettings(lists=ToolLists(deny=Names(("exec",), "tools.deny")))),
         rates=(LimitRule("api", 20.0, 60.0, 3.0, 5),),
         sessions=SessionRules(visibility=Visibility.ALL),
+        attachments=AttachmentLimits(30, 2, 20, retain=True),
     )
     untouched = [
         one.name for one in fields(RuntimeLimits) if getattr(made, one.name) == getattr(limits(), one.name)
@@ -191,7 +205,47 @@ def test_both_rosters_are_merged_and_entries_win_field_by_field() -> None:
         workspace="~/m",
         agent_dir="~/a",
         auth=AuthRules(own=str(Path.home() / "a" / "auth-profiles.json")),
+        settings=AgentSettings(workspace="~/m", workspace_path="agents.list[0].workspace"),
     )
+
+
+def test_what_an_agents_sessions_are_given_is_one_record_or_none() -> None:
+    assert config.load({}, env={}).agent_limits("main").settings is None
+    assert config.load({"agents": {"entries": {"main": {"name": "M"}}}}, env={}).agent_limits("main").settings is None
+    source = {
+        "agents": {
+            "defaults": {
+                "workspace": "~/w",
+                "model": {"primary": "a/d", "fallbacks": ["b/d"]},
+                "thinkingDefault": "low",
+                "sandbox": {"mode": "non-main"},
+                "subagents": {"model": "a/c", "thinking": "high", "delegationMode": "prefer"},
+            },
+            "entries": {
+                "docs": {
+                    "sandbox": {"mode": "off"},
+                    "model": "a/docs",
+                    "subagents": {"model": "a/k", "thinking": "max"},
+                }
+            },
+        }
+    }
+    loaded = config.load(source, env={})
+    assert loaded.agent_limits("main").settings == AgentSettings(
+        workspace="~/w",
+        sandbox="non-main",
+        model="a/d",
+        thinking="low",
+        child_model="a/c",
+        default_thinking="high",
+        delegation="prefer",
+    )
+    docs = loaded.agent_limits("docs").settings
+    assert docs is not None
+    assert (docs.sandbox, docs.sandbox_path) == ("off", "agents.entries.docs.sandbox.mode")
+    assert (docs.model, docs.child_model) == ("a/docs", "a/k")
+    assert (docs.child_thinking, docs.child_thinking_path) == ("max", "agents.entries.docs.subagents.thinking")
+    assert type(docs.workspace) is str  # no type of the configuration's travels
 
 
 def test_each_setting_falls_back_on_its_own_and_says_where_it_is_set() -> None:
@@ -299,3 +353,11 @@ def test_limits_of_an_older_journal_have_the_defaults_of_what_is_new() -> None:
     older.__setstate__(kept.__getstate__()[:-1])
     assert older == kept
     assert pickle.loads(pickle.dumps(kept)) == kept
+
+
+def test_limits_of_an_older_journal_lack_the_newest_fields() -> None:
+    made = config.load({"agents": {"defaults": {"model": "a/b"}}}, env={}).agent_limits("main")
+    assert pickle.loads(pickle.dumps(made)) == made
+    old = AgentLimits.__new__(AgentLimits)
+    old.__setstate__([getattr(made, one.name) for one in fields(AgentLimits)][:-1])
+    assert (old.agent_id, old.settings) == ("main", None)

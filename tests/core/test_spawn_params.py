@@ -69,7 +69,7 @@ def test_every_parameter_is_read() -> None:
         completion_target="parent",
         light_context=True,
         attachments=(("a", "b", "utf8"), ("c", "", "base64")),
-        attach_as=True,
+        attach_as="in",
         visible=True,
         others=("worktree", "collect"),
     )

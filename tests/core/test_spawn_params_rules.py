@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from openclaw_ray.core.admission import Refusal
+from openclaw_ray.core.model_choice import THINKING_LEVELS
 from openclaw_ray.core.spawn_params import SWARM, VISIBLE_ONLY, SpawnContext, parse_spawn
 from openclaw_ray.core.spawn_rules import (
-    THINKING_LEVELS,
     SpawnPlan,
     SpawnScene,
     check_child,
@@ -212,13 +212,6 @@ def test_a_thinking_level_is_one_of_the_levels() -> None:
     [
         ({"visible": True}, "visible"),
         ({"thread": True}, "thread"),
-        ({"attachments": [{"name": "a", "content": "b"}]}, "attachments"),
-        ({"attachAs": {"mountPath": "in"}}, "attachAs"),
-        ({"cwd": "/w"}, "cwd"),
-        ({"model": "m"}, "model"),
-        ({"thinking": "low"}, "thinking"),
-        ({"context": "fork"}, "context"),
-        ({"lightContext": True}, "lightContext"),
     ],
 )
 def test_what_is_not_done_yet_is_refused_and_never_left_out(given: dict[str, Any], limit: str) -> None:
@@ -238,12 +231,19 @@ def test_what_is_not_done_yet_is_refused_and_never_left_out(given: dict[str, Any
     ],
 )
 def test_what_says_no_more_than_what_is_done_is_taken(given: dict[str, Any]) -> None:
-    assert not_in_effect(plan_of(**given), HERE) is None
+    assert not_in_effect(plan_of(**given)) is None
     assert isinstance(planned(parse_spawn({"task": "x", **given}), HERE), SpawnPlan)
 
 
-def test_a_sandbox_is_not_in_effect() -> None:
-    boxed = replace(HERE, child_sandboxed=True)
-    refusal = not_in_effect(plan_of(boxed), boxed)
-    assert refusal is not None
-    assert refusal.limit == "sandbox"
+def test_a_folder_is_named_from_the_root() -> None:
+    for path in ("/w", "/"):
+        assert isinstance(planned(parse_spawn({"task": "x", "cwd": path}), HERE), SpawnPlan)
+    for path in ("w", "./w", "~/w", "../w", "/w\0"):
+        refusal = planned(parse_spawn({"task": "x", "cwd": path}), HERE)
+        assert isinstance(refusal, Refusal)
+        assert (refusal.status, refusal.limit) == ("error", "cwd")
+
+
+def test_what_a_child_is_to_be_is_left_to_the_registry() -> None:
+    given = {"model": "a/b", "thinking": "low", "context": "fork", "lightContext": True, "sandbox": "require"}
+    assert isinstance(planned(parse_spawn({"task": "x", **given}), HERE), SpawnPlan)

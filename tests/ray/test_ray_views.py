@@ -91,7 +91,8 @@ def test_the_first_row_of_a_spawned_session_is_its_task(rt: oc.Runtime) -> None:
     rt.result(receipt)
     rows = eventually(lambda: len(rows := rt.history(receipt.session_key)) == 2 and rows)
     assert [row["role"] for row in rows] == ["user", "assistant"]
-    assert rows[0]["text"] == (f"Sub-agent at depth 1, spawned by {rt.root_key}.\n\n[Subagent Task]\ncount the words")
+    context = f"[Subagent Context] You are a sub-agent at depth 1 of 5, spawned by {rt.root_key}.\n\n"
+    assert f"{context}[Subagent Task]\ncount the words\n\n" in rows[0]["text"]
     assert rows[1]["text"] == "count the words"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from openclaw_ray.core.branching import FORK_ROW_CHARS
 from openclaw_ray.core.errors import JournalError
 from openclaw_ray.core.protocol.messages import Row
 from openclaw_ray.store import transcripts as module
@@ -462,3 +463,52 @@ def test_a_page_is_found_by_a_message_in_it(kept: Transcripts) -> None:
         assert found.offset == offset
         assert [each.seq for each in found.rows][-len(seqs) :] == seqs
     assert not kept.page("worker", "s1", limit=4, anchor="9:9").found
+
+
+# ------------------------------------------------------------------ branches
+
+
+def test_a_branch_begins_a_transcript_with_all_rows_of_another_as_a_whole(kept: Transcripts, tmp_path: Path) -> None:
+    kept.append("worker", [row(0), row(1), row(0, activation=2, text="later"), row(-1, key="k", text="of the host")])
+    assert kept.branch("worker", "s2", "s1")
+    assert texts(kept, "s2") == texts(kept) == ["text 0", "text 1", "later", "of the host"]
+    kept.append("worker", [row(0, session="s2", text="own")])
+    assert texts(kept, "s2")[-1] == "own"
+    assert transcript_path(tmp_path, "worker", "s2").stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in (tmp_path / "agents" / "worker" / "sessions").iterdir() if ".part" in path.name] == []
+
+
+def test_a_branch_is_made_once_however_much_the_source_says_after_it(kept: Transcripts, tmp_path: Path) -> None:
+    kept.append("worker", [row(0)])
+    assert kept.branch("worker", "s2", "s1")
+    kept.append("worker", [row(1), row(0, session="s2", text="own")])
+    assert not kept.branch("worker", "s2", "s1")
+    again = Transcripts(tmp_path)  # a hub that remembers nothing gets the same order again
+    assert not again.branch("worker", "s2", "s1")
+    again.append("worker", [row(0, session="s2", text="own")])
+    assert texts(again, "s2") == ["text 0", "own"]
+    again.close()
+
+
+def test_a_branch_of_nothing_is_empty_and_an_archived_transcript_is_not_begun_again(kept: Transcripts) -> None:
+    assert kept.branch("worker", "s2", "s1")
+    assert texts(kept, "s2") == []
+    kept.archive("worker", "s2")
+    assert not kept.branch("worker", "s2", "s1")
+
+
+def test_a_branched_row_says_where_it_is_from_and_a_long_one_is_cut(kept: Transcripts) -> None:
+    kept.append("worker", [row(0, text="x" * (FORK_ROW_CHARS + 5))])
+    kept.branch("worker", "s2", "s1")
+    [copied] = kept.read("worker", "s2", limit=9)
+    assert copied.meta == {"branchedFrom": "s1"}
+    assert copied.text.endswith("\n[5 more characters were cut]")
+    kept.branch("worker", "s3", "s2")
+    assert [one.meta for one in kept.read("worker", "s3", limit=9)] == [{"branchedFrom": "s2"}]
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b"])
+def test_a_branch_stays_where_transcripts_are(kept: Transcripts, name: str) -> None:
+    for ids in (("worker", name, "s1"), ("worker", "s2", name), (name, "s2", "s1")):
+        with pytest.raises(ValueError, match="cannot name a file"):
+            kept.branch(*ids)

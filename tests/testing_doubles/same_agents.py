@@ -243,7 +243,8 @@ def _spots(rt: oc.Runtime) -> Any:
 
 def _talked(rt: oc.Runtime) -> Any:
     result = _given(rt, "same_talks")
-    return str(result.text).split("\n")[-1], [row["role"] for row in rt.history(result.session_key)]
+    first, said = str(result.text).split("[Subagent Task]\n")[1].split("\n\n", 1)
+    return f"{first} / {said.split(' / ')[-1]}", [row["role"] for row in rt.history(result.session_key)]
 
 
 def _bad(rt: oc.Runtime) -> Any:

@@ -152,8 +152,17 @@ def test_the_turn_sees_input_history_and_session_as_given() -> None:
         "session": ["agent:looks:main", 0, "main", "title"],
     }
     assert ran.result.session_key == "agent:looks:main"
-    with pytest.raises(TypeError, match="no field 'dept'; there are depth"):
+    with pytest.raises(TypeError, match="no field 'dept'; there are attachments, context"):
         run_turn(looks, session={"dept": 1})
+
+
+def test_a_turn_sees_what_its_session_was_given() -> None:
+    @oc.agent
+    def looks(turn: oc.SyncTurn) -> Any:
+        return [turn.session.model, turn.session.thinking, turn.session.cwd, turn.session.attachments]
+
+    given = {"model": "a/b", "thinking": "low", "cwd": "/w", "attachments": ["/f/a.txt"]}
+    assert run_turn(looks, "go", session=given).result.value == ["a/b", "low", "/w", ("/f/a.txt",)]
 
 
 # ---------------------------------------------------------------------- children

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from openclaw_ray.agents._asking import child_ask
+from openclaw_ray.agents._asking import isolated, with_plan
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.agents.tools.tool import Caller, Steps, Tool
 from openclaw_ray.core import spawn_params
 from openclaw_ray.core.admission import Refusal
+from openclaw_ray.core.branching import fork_note, too_large
 from openclaw_ray.core.results import Receipt, camel_dict
 from openclaw_ray.core.spawn_rules import SpawnPlan, SpawnScene, planned
 from openclaw_ray.core.tool_results import ToolResult, refusal_text
@@ -27,30 +28,34 @@ def _steps(caller: Caller, given: Mapping[str, Any]) -> Steps:
     plan = planned(params, scene)
     if isinstance(plan, Refusal):
         return ToolResult(_NAME, _refused(plan.status, plan.error, plan.value, plan.maximum))
-    request = SpawnRequest(
+    asked = SpawnRequest(
         params.task,
         agent_id=plan.agent_id,
-        label=params.label,
         timeout=params.run_timeout_seconds,
         expects=params.expects_completion,
-        task_name=params.task_name,
-        cleanup=plan.cleanup.value,
-        ask=child_ask(params),
     )
+    request = with_plan(asked, plan, caller.attachments)
+    if isinstance(request, Refusal):
+        return ToolResult(_NAME, _refused(request.status, request.error, request.value, request.maximum))
+    note = _NOTE if params.expects_completion else _QUIET_NOTE
+    if request.forks:
+        size: int = yield caller.port.transcript_bytes()
+        if too_large(size):
+            request, note = isolated(request), f"{note} {fork_note(size)}"
     receipt: Receipt = yield caller.port.spawn([request])[0]
     if not receipt.accepted:
         error = receipt.error or "the spawn was refused"
         return ToolResult(_NAME, _refused(receipt.status, error, receipt.value, receipt.maximum), receipt)
     if not params.expects_completion:
         caller.unheard(receipt.run_id)
-    return ToolResult(_NAME, _accepted(plan, receipt), receipt)
+    return ToolResult(_NAME, _accepted(plan, receipt, note), receipt)
 
 
 def _refused(status: str, error: str, value: int | None, maximum: int | None) -> dict[str, Any]:
     return {"status": status, "error": refusal_text(error, value, maximum)}
 
 
-def _accepted(plan: SpawnPlan, receipt: Receipt) -> dict[str, Any]:
+def _accepted(plan: SpawnPlan, receipt: Receipt, note: str) -> dict[str, Any]:
     params = plan.params
     return camel_dict(
         {
@@ -58,11 +63,15 @@ def _accepted(plan: SpawnPlan, receipt: Receipt) -> dict[str, Any]:
             "run_id": receipt.run_id,
             "child_session_key": receipt.session_key,
             "mode": plan.mode.value,
-            "context": plan.context.value,
+            "context": receipt.context or "isolated",
             "expects_completion_message": params.expects_completion,
             "completion_target": params.completion_target,
             "task_name": params.task_name,
-            "note": _NOTE if params.expects_completion else _QUIET_NOTE,
+            "note": note,
+            "resolved_model": receipt.model,
+            "resolved_provider": receipt.provider,
+            "model_applied": True if receipt.model is not None else None,
+            "attachments": None if receipt.attachments is None else receipt.attachments.to_json(),
         }
     )
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from openclaw_ray.agents.port import TurnPort
 from openclaw_ray.agents.session_view import SessionView
 from openclaw_ray.agents.within import Coro, Within
+from openclaw_ray.core.attachments import AttachmentLimits
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.core.tool_params import Parameter, read_params, schema
 from openclaw_ray.core.tool_results import ToolResult
@@ -28,11 +29,12 @@ class Caller:
 
     Attributes:
         session: its session.
-        keeps_transcript: False if there is no transcript of it.
+        keeps_transcript: False if there is no transcript of it while it runs.
         port: its way to the runtime.
         children: gives the children whose ends no program has been given.
         unheard: is told of a child whose end nobody is to be told.
         turn: the turn itself, for tools that are given it.
+        attachments: bounds of what its spawns may hand on as files; `None` where that is not enabled.
     """
 
     session: SessionView
@@ -41,6 +43,7 @@ class Caller:
     children: Callable[[], list[Receipt]]
     unheard: Callable[[str], None]
     turn: Any = None
+    attachments: AttachmentLimits | None = None
 
 
 @dataclass(frozen=True)

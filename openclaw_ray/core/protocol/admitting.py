@@ -17,7 +17,7 @@ from openclaw_ray.core.protocol.child_facts import child_facts
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.message_run import nested_lane
 from openclaw_ray.core.protocol.messages import Admit
-from openclaw_ray.core.protocol.messaging import Messaging
+from openclaw_ray.core.protocol.messaging import Messaging, refused
 from openclaw_ray.core.protocol.names import ChildNames
 from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import AgentEntry, State
@@ -59,11 +59,11 @@ class Admitting(Messaging):
         agent_id = admit.agent_id if admit.agent_id is not None else requester.agent
         refusal = self._check(requester, parent, operator, admit)
         if refusal is not None:
-            return self._refuse(_refused(refusal, agent_id))
+            return self._refuse(refused(refusal, agent_id))
         entry = s.agents[normalise_agent_id(agent_id) or agent_id]
         facts = child_facts(s, requester, entry, admit)
         if isinstance(facts, Refusal):
-            return self._refuse(_refused(facts, agent_id))
+            return self._refuse(refused(facts, agent_id))
         if admit.session_key in s.sessions:
             return self._refuse(Receipt("error", error=f"session key {admit.session_key!r} is taken"))
         if admit.item is not None and self._taken_over(admit.item):
@@ -87,7 +87,19 @@ class Admitting(Messaging):
         )
         s.sessions[child.key] = child
         self._new_run(client, child, parent, requester, entry, admit)
-        return Receipt("accepted", admit.run, child.key, entry.id)
+        if facts is None:
+            return Receipt("accepted", admit.run, child.key, entry.id)
+        if facts.context == "fork":
+            s.branch(requester, child)
+        return Receipt(
+            "accepted",
+            admit.run,
+            child.key,
+            entry.id,
+            model=facts.model,
+            context=facts.context,
+            attachments=facts.attachments,
+        )
 
     def _parent(self, client: str, requester: Session, admit: Admit) -> Run | Receipt:
         """The run that the new one is a child of, fenced by the requester's activation."""
@@ -221,15 +233,3 @@ class Admitting(Messaging):
         else:
             session.run = run.id
             self.s.enqueue(run)
-
-
-def _refused(refusal: Refusal, agent_id: str) -> Receipt:
-    return Receipt(
-        refusal.status,
-        agent_id=agent_id,
-        error=refusal.error,
-        limit=refusal.limit,
-        value=refusal.value,
-        maximum=refusal.maximum,
-        path=refusal.path,
-    )

@@ -30,6 +30,7 @@ SWEEP = 32
 """Most sessions that one look archives: no step waits for longer than that takes."""
 BACKLOG_EVERY = 0.05
 """Seconds between two looks while more is due than one of them takes."""
+_BY_TIME = "archiveAfterMinutes"
 _NUMBERS = 1 << 20
 """A time in milliseconds, times this, plus a number of the journal below it, is a key of what is due."""
 
@@ -76,7 +77,7 @@ def bury(s: State, session: Session, why: str) -> None:
     """Archive a session: its record, an event, and the order to rename (5). The caller writes the record."""
     session.state = SessionState.ARCHIVED.value
     session.ended = session.ended or s.clock.wall()
-    s.archive(session)
+    s.archive(session, keeps_files=why == _BY_TIME and session.cleanup == "keep" and _retains(s))
     s.event(
         "session",
         session_key=session.key,
@@ -88,6 +89,11 @@ def bury(s: State, session: Session, why: str) -> None:
         state=session.state,
         reason=why,
     )
+
+
+def _retains(s: State) -> bool:
+    """Whether the attachments of kept sessions outlive them (SPEC.md C, stage 4)."""
+    return s.limits.attachments is not None and s.limits.attachments.retain
 
 
 def _plan(s: State, session: Session, at: float) -> None:
@@ -135,10 +141,10 @@ class Archiving:
         if session is None or not self._still(session, session_id, number):
             return
         if key not in s.sessions:
-            bury(s, session, "archiveAfterMinutes")
+            bury(s, session, _BY_TIME)
             s.retire(session)
         elif session.pending and self._over(key):
-            bury(s, session, "archiveAfterMinutes")
+            bury(s, session, _BY_TIME)
             s.touch(session)
             self._silence(session)  # it leaves memory with the last of them
         elif session.pending:

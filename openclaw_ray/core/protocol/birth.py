@@ -219,7 +219,7 @@ class Birth(Admitting):
             session.root,
             run.route,
             run.created,
-            run.input if first or resumed else None,
+            run.input if first or resumed or _has_files(session) else None,
             tuple(completions),
             session.state_json,
             run.index,
@@ -229,6 +229,8 @@ class Birth(Admitting):
             source,
             news,
             () if resumed or run.waits is None else run.waits.told,
+            s.depth_cap,
+            s.limits.attachments,
         )
 
     def _talk(self, talk: Talk) -> tuple[MessageSource | None, tuple[News, ...]]:
@@ -326,3 +328,7 @@ class Birth(Admitting):
 def _told(run: Run) -> str:
     """The newest message that a further turn is started for."""
     return run.waits.told[-1].text if run.waits is not None and run.waits.told else ""
+
+def _has_files(session: Session) -> bool:
+    """Its input is wanted at each turn: the next one may be on a node where its attachments are not."""
+    return session.facts is not None and session.facts.attachments is not None

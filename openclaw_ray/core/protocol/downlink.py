@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from openclaw_ray.core.attachments import AttachmentLimits
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.message import MessageSource, News
 from openclaw_ray.core.protocol.batch import Told
@@ -118,6 +119,8 @@ class Spec:
         source: where the message that it starts with came from, if from another session.
         news: what the session is to hear besides: how its own messages ended, notices to it.
         told: the messages that a run which waited for one is started with, oldest first; ``text`` is the newest.
+        depth_cap: a session at this depth spawns nothing.
+        attachments: bounds of what its spawns may hand on as files; `None` where that is not enabled.
     """
 
     run: str
@@ -148,3 +151,5 @@ class Spec:
     source: MessageSource | None = None
     news: tuple[News, ...] = ()
     told: tuple[Told, ...] = ()
+    depth_cap: int = 0
+    attachments: AttachmentLimits | None = None

@@ -13,10 +13,12 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from openclaw_ray.core import lineage
+from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.keys import inspect, main_key
 from openclaw_ray.core.lifecycle import SessionState
 from openclaw_ray.core.message import HOPS_MOST, MessageMode, SendAsk
 from openclaw_ray.core.protocol.addressing import address, main_session
+from openclaw_ray.core.protocol.child_facts import main_facts
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.inbox import inbox_full
 from openclaw_ray.core.protocol.message_run import awaken, run_above
@@ -29,7 +31,7 @@ from openclaw_ray.core.protocol.waits import waits_for
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.core.wait_graph import wait_cycle
 
-__all__ = ["Messaging"]
+__all__ = ["Messaging", "refused"]
 
 
 class Messaging:
@@ -146,5 +148,24 @@ class Messaging:
         entry = s.agents.get(target.agent)
         if entry is None:
             return Receipt("error", error=f"agent {target.agent!r} is not registered any more")
+        if target.depth == 0:
+            facts = main_facts(entry, main=target.key == main_key(entry.id))
+            if isinstance(facts, Refusal):
+                return refused(facts, entry.id)
+            if target.key not in s.sessions:
+                target.facts = facts
         full = inbox_full(s, target)
         return (target, entry) if full is None else full
+
+
+def refused(refusal: Refusal, agent_id: str) -> Receipt:
+    """A refusal as the answer to an admit."""
+    return Receipt(
+        refusal.status,
+        agent_id=agent_id,
+        error=refusal.error,
+        limit=refusal.limit,
+        value=refusal.value,
+        maximum=refusal.maximum,
+        path=refusal.path,
+    )

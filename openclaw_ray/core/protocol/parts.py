@@ -13,6 +13,7 @@ __all__ = [
     "TEXT_LIMIT",
     "VALUE_LIMIT",
     "Archive",
+    "Branch",
     "CleanCheck",
     "Outcome",
     "Payload",
@@ -111,7 +112,25 @@ class Archive:
     Attributes:
         session_id: whose transcript.
         at: wall-clock seconds, for the file's name.
+        files: its attachments are to be removed, too.
     """
 
     session_id: str
     at: float
+    files: bool = False
+
+
+@compact
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """In line with transcript rows: begin a transcript with a copy of what another one has so far (SPEC.md B1).
+
+    Its place in the line is the point of the branch. The copy appears as a whole or not at all, and is made once.
+
+    Attributes:
+        session_id: whose transcript begins so; of the same agent.
+        source: session id of the one that is copied.
+    """
+
+    session_id: str
+    source: str

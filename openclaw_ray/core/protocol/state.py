@@ -26,7 +26,7 @@ from openclaw_ray.core.named_map import PAGE, item_key, page_key
 from openclaw_ray.core.protocol.exchange import Exchange
 from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.journal import Journal, Write
-from openclaw_ray.core.protocol.messages import Archive, DownMessage, Effect, Row
+from openclaw_ray.core.protocol.messages import Archive, Branch, DownMessage, Effect, Row
 from openclaw_ray.core.protocol.records import Actor, Claim, Client, Mark, Receiver, ReuseClass, Run, Session
 
 __all__ = ["AgentEntry", "State", "child_key"]
@@ -245,7 +245,7 @@ class State:
         self._writes.append(Write("events", event.seq, data))
         self._batch.events.append((event.seq, data))
 
-    def row(self, agent: str, row: Row | Archive) -> None:
+    def row(self, agent: str, row: Row | Archive | Branch) -> None:
         """Put a transcript row on its way to the hub; it stays in the journal until the hub has acknowledged it."""
         number = self.next_seq()
         data = pickle.dumps(row, protocol=5)
@@ -259,9 +259,16 @@ class State:
             Row(session.session_id, session.number, -1, role, text, self.clock.wall(), key, meta),
         )
 
-    def archive(self, session: Session) -> None:
-        """Have the transcript renamed, after the rows that are on their way."""
-        self.row(session.agent, Archive(session.session_id, self.clock.wall()))
+    def archive(self, session: Session, *, keeps_files: bool = False) -> None:
+        """Have the transcript renamed, after the rows that are on their way, and its attachments removed unless it
+        keeps them."""
+        facts = session.facts
+        files = facts is not None and facts.attachments is not None and not keeps_files
+        self.row(session.agent, Archive(session.session_id, self.clock.wall(), files))
+
+    def branch(self, source: Session, child: Session) -> None:
+        """Have the child's transcript begin with what the source's has once the rows on their way are in it."""
+        self.row(child.agent, Branch(child.session_id, source.session_id))
 
     def begin(self, session: Session) -> None:
         """Tell the hub of a new activation, so that rows of older ones are refused from then on (PROTOCOL.md 7.4)."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.actors.courier_thread import CourierThread, Listener
 from openclaw_ray.actors.requester import Requester
+from openclaw_ray.core.attachments import AttachedFile
 from openclaw_ray.core.protocol.messages import Answer, Completed, Payload, Step
 from openclaw_ray.core.results import Completion
 from openclaw_ray.testing.local.memory import ProcessMemory
@@ -50,6 +51,9 @@ class LocalRequester(Requester):
     """A requester whose objects never leave the process, but are pickled as if they did."""
 
     courier: LocalCourier
+
+    def _carried(self, files: tuple[AttachedFile, ...]) -> Any:
+        return files
 
     def _pack(self, value: Any) -> Payload:
         return pack(value, self.modules, self.courier.memory)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from openclaw_ray.actors.auth_desk import AuthDesk
 from openclaw_ray.actors.registry_views import Views
 from openclaw_ray.actors.wire import pack
+from openclaw_ray.core.branching import branched
 from openclaw_ray.core.clock import Clock, SystemClock
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.limits import RuntimeLimits
@@ -27,6 +28,7 @@ from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.journal import MemoryJournal
 from openclaw_ray.core.protocol.messages import (
     Answer,
+    Branch,
     Completed,
     DieIf,
     Effect,
@@ -148,6 +150,9 @@ class LocalRegistry:
             row: Any = pickle.loads(packed)
             if isinstance(row, Row):
                 self._rows.setdefault(row.session_id, []).append(row)
+            elif isinstance(row, Branch):
+                source = self._rows.get(row.source, ())
+                self._rows.setdefault(row.session_id, list(branched(source, row.session_id, row.source)))
             else:  # there are no files here: an archived transcript is just not shown any more
                 self._rows.pop(row.session_id, None)
             self.core.s.journal.delete_upto("rows", number)
@@ -315,6 +320,11 @@ class LocalRegistry:
         """A page of a transcript with the number of all rows."""
         with self.lock:
             return cut_page(self._rows.get(session_id, []), limit, offset, anchor)
+
+    def all_rows(self, session_id: str) -> list[Row]:
+        """A whole transcript."""
+        with self.lock:
+            return list(self._rows.get(session_id, ()))
 
     def info(self) -> dict[str, Any]:
         """The counts."""

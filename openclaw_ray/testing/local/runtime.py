@@ -83,6 +83,7 @@ class LocalRuntime(Runtime):
       then `stop` waits.
     * It shares the process: environment, working directory, imported modules, descriptors 1 and 2. There is no clean
       check but that of its event loop, and tools' processes of a stopped turn are not ended.
+    * ``turn.session.cwd`` is where a process would be; the thread is not. Attachments are in a folder of the turn's.
     * Values over 64 KB are not taken from a process and never lost with one; arrays in them are writable.
 
     Nothing is written to disk, and ``Runtime.connect`` finds none of these, in a turn neither.

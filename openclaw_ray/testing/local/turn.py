@@ -9,12 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from openclaw_ray.actors.session_turn import STARTED_AFTER, SessionTurn, with_own_rows
+from openclaw_ray.agents.folders import make_folder
 from openclaw_ray.agents.pickling import dumps
 from openclaw_ray.agents.port import ToolTask
 from openclaw_ray.agents.run_turn import Ended
 from openclaw_ray.agents.tools.function_tool import plain_task
 from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 from openclaw_ray.core.protocol.messages import CleanCheck, Row, Spec, Started
+from openclaw_ray.core.session_facts import SessionFacts
 from openclaw_ray.core.transcript_pages import TranscriptPage
 from openclaw_ray.testing.local.courier import LocalRequester
 
@@ -52,6 +54,22 @@ class LocalTurn(SessionTurn):
     def _load(self) -> tuple[Any, Any]:
         with self.local.memory.inside():
             return super()._load()
+
+    def _state_dir(self) -> str:
+        return ""  # nothing is kept on disk: a turn has a folder of its own for its attachments
+
+    def _enter_folder(self, facts: SessionFacts) -> None:
+        """A thread cannot be in a folder of its own; that there is one to be in can be seen."""
+        if facts.cwd is not None:
+            make_folder(facts)
+
+    def transcript_bytes(self) -> Future[int]:
+        """See `TurnPort.transcript_bytes`."""
+        kept = sum(len(row.text) for row in self.local.registry.all_rows(self.spec.session_id))
+        future: Future[int] = Future()
+        with self._lock:
+            future.set_result(max(kept + self._row_bytes, self._said))
+        return future
 
     def _end_tools(self) -> None:
         """Nothing: a process below this one may be anybody's."""
