@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -37,7 +37,8 @@ def grown(cls: C) -> C:
         for one, value in zip(there, values, strict=False):
             object.__setattr__(self, one.name, value)
         for one in there[len(values) :]:
-            object.__setattr__(self, one.name, one.default)
+            fresh = one.default if one.default_factory is MISSING else one.default_factory()
+            object.__setattr__(self, one.name, fresh)
 
     cls.__setstate__ = restore  # type: ignore[attr-defined]
     return cls

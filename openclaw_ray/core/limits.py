@@ -82,6 +82,7 @@ class JournalSync(StrEnum):
     """Power loss too, at the price of a disk flush a step."""
 
 
+@grown
 @dataclass(frozen=True, slots=True)
 class RuntimeLimits:
     """What holds for the whole runtime. Sources: SPEC.md A1 and A2, DESIGN.md 11.
@@ -188,6 +189,7 @@ class AgentSettings:
     delegation: str | None = None
 
 
+@grown
 @dataclass(frozen=True, slots=True)
 class AgentLimits:
     """What holds for one agent as requester, and what its sessions ask of Ray. Source: SPEC.md A1, C.

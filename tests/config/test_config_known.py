@@ -101,7 +101,6 @@ def test_keys_that_do_not_act_yet_are_told_one_by_one() -> None:
     )
     assert [one.path for one in loaded.notices if one.kind is NoticeKind.PENDING] == [
         "agents.defaults.timeoutSeconds",
-        "agents.list[0].agentDir",
         "session.reset.mode",
     ]
 
