@@ -330,10 +330,14 @@ class Requester:
         with self._lock:
             self._bound.pop(completed.run, None)
             first = next((run for run in done.replaces if run in self._ends), completed.run)
+            asked_by_new_id = None
             if first != completed.run:
+                asked_by_new_id = self._ends.pop(completed.run, None)
                 self._first[completed.run] = first
                 self._newest[first] = completed.run
             future = self._ends.setdefault(first, Future())
+        if asked_by_new_id is not None and not asked_by_new_id.done():
+            asked_by_new_id.set_result(done)
         if not future.done():
             future.set_result(done)
             if self.on_end is not None:

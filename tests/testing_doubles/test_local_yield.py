@@ -66,7 +66,18 @@ def top_waits(turn: oc.SyncTurn) -> str:
     return f"{refused.status}: {refused.error}"
 
 
-AGENTS = [waits, asks_above, both, sleeper, top_waits]
+@oc.agent
+async def says(turn: oc.Turn) -> list[Any]:
+    """Tells its child, once that waits, and joins it."""
+    child = await turn.spawn(task="the door", agent_id="waits")
+    while (await turn.call("subagents"))["active"][0]["status"] != "waiting for external continuation":
+        await asyncio.sleep(0.005)
+    sent = await turn.call("sessions_send", sessionKey=child.session_key, message="it is open", timeoutSeconds=30)
+    [done] = await turn.join([child])
+    return [sent.status, sent["runId"] == child.run_id, done.text]
+
+
+AGENTS = [waits, asks_above, both, sleeper, top_waits, says]
 
 
 @contextlib.contextmanager
@@ -141,6 +152,12 @@ def test_a_message_before_the_batch_is_complete_leaves_the_wake_owed() -> None:
             ["already_pending", [True]],
             ["wake", "", ["(no output)"]],
         ]
+
+
+def test_a_requester_tells_its_child_by_the_tool_and_waits_for_no_reply() -> None:
+    with runtime() as rt:
+        value = rt.ask("says", "go", timeout=10).value
+        assert value == ["accepted", True, "told ['it is open'] after the door"]
 
 
 def test_a_stop_and_a_timeout_end_one_that_waits() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from openclaw_ray.core.limits import Recovery
-from openclaw_ray.core.protocol.messages import Join, Start
+from openclaw_ray.core.protocol.messages import Admit, Join, Start
 from openclaw_ray.core.protocol.parts import Payload
 from openclaw_ray.core.protocol.resuming import Held, Resuming
 from openclaw_ray.core.protocol.state import State
-from rules.asking import agent, root_of
+from rules.asking import admit, agent, key_of, root_of
 from rules.hand import Hand, without
 
 MAIN = "agent:w:main"
@@ -392,3 +392,62 @@ def test_a_large_value_that_the_pool_of_before_held_is_gone(hand: Hand) -> None:
     assert [(c.run, c.actor) for c in turn.spec.completions] == [("b", ""), ("c", "")]
     turn.settle("both heard")
     assert hand.state("a") == "succeeded"
+
+
+# ---------------------------------------------------------------------- messages that are waited for, steers
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_run_that_waits_for_a_message_does_after_the_restart_and_keeps_what_it_was_told(told: bool) -> None:
+    hand = fresh(actors=2)
+    hand.ask("a")
+    top = hand.begin("a")
+    top.started()
+    child = top.child("b")
+    top.settle("", yielded=True)
+    child.settle("", yielded=True, waits_for="message", unclean=("a thread",))
+    if told:
+        other = hand.ask("m1", agent_id="r")
+        hand.begin("m1").started()  # it has the only process that is left
+        assert other.accepted
+        _say(hand, "b", "m")
+        assert hand.state("b") == "queued"
+    assert down(hand)["waiting"] == 2
+    hand.say("late", Join("late", root_of("late"), "w", leased=False))
+    if not told:
+        assert hand.run("b").pause == "message"
+        _say(hand, "b", "m", by="late")
+    up(hand)
+    turn = hand.begin("b")
+    assert (turn.spec.kind, turn.spec.text) == ("message", "go on")
+    turn.settle("told")
+    assert hand.begin("a").spec.kind == "wake"
+
+
+def _say(hand: Hand, run: str, message: str, by: str = "driver") -> None:
+    asked = admit(message, root_of(by), session_key=key_of(run), session_id="s", route="ask", task="go on")
+    hand.courier(by).admit(asked, message)
+    assert hand.receipts(by, 1)[0].told
+
+
+def test_a_run_that_was_steered_before_the_restart_goes_on_as_the_new_one() -> None:
+    hand = fresh(actors=2)
+    hand.ask("a", agent_id="r")
+    top = hand.begin("a")
+    top.started()
+    top.child("b", agent_id="w").started()
+    hand.courier(top.actor).admit(
+        Admit("b+", "", "", "steer", top.spec.session_key, "rather this", top.activation, steers="b"), "b+"
+    )
+    assert hand.receipts(top.actor, 1)[0].accepted
+    down(hand)
+    assert hand.state("b") in ("lost", "cancelled")
+    up(hand, 3)
+    assert hand.begin("b+").settle().word == "settled"
+
+
+def test_a_session_knows_that_the_runtime_went_down_in_its_run(hand: Hand) -> None:
+    hand.ask("a")
+    hand.begin("a").started()
+    assert down(hand) == {"interrupted": 1}
+    assert hand.registry.s.sessions[MAIN].aborted
