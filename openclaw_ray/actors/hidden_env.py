@@ -2,7 +2,8 @@
 
 A credential store may refer to the environment; the registry's process reads it there. Ray gives every worker the
 environment of the node, so a session process takes such names out before anything of an agent's runs in it: neither
-``os.environ``, nor what it starts, nor ``/proc/<pid>/environ`` has them then.
+``os.environ``, nor what it starts, nor ``/proc/<pid>/environ`` has them then. Which names those are is found out when
+the runtime starts: one that a store refers to from later on is taken out from the next start on.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ _SHOWN = 16
 
 @dataclass(eq=False, repr=False)
 class NoCredential(OpenClawRayError, LookupError):
-    """An agent has no credential of a provider that can be used now.
+    """An agent has no credential of a provider that can be used now; without a ``provider``: no such profile.
 
     Attributes:
         agent_id, provider: whose, and for what.
@@ -27,7 +27,8 @@ class NoCredential(OpenClawRayError, LookupError):
     reasons: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
-        head = f"agent {self.agent_id!r} has no credential of provider {self.provider!r} that can be used"
+        what = f"credential of provider {self.provider!r} that can be used" if self.provider else "such profile"
+        head = f"agent {self.agent_id!r} has no {what}"
         if not self.looked_at:
             return f"{head}: no store is configured; set agents.entries.{self.agent_id}.agentDir or ray.auth.dir"
         told = "; ".join(f"{name}: {why}" for name, why in self.reasons[:_SHOWN]) or "no profile of that provider"
