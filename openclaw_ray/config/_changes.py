@@ -44,16 +44,21 @@ class Change:
 
 
 _LIVE: Final = {
+    "a2a.allow": "sessions",
+    "a2a.enabled": "sessions",
+    "a2a.maxPingPongTurns": "sessions",
     "agents.defaults.maxConcurrent": "main_lane",
     "agents.defaults.subagents.archiveAfterMinutes": "archive_after_minutes",
     "agents.defaults.subagents.maxChildrenPerAgent": "max_children",
     "agents.defaults.subagents.maxConcurrent": "max_concurrent",
     "agents.defaults.subagents.runTimeoutSeconds": "run_timeout_seconds",
     "ray.maxActiveSessions": "max_active_sessions",
+    "ray.pingPongWithSubagents": "ping_pong_with_subagents",
     "ray.pool.idleSeconds": "pool_idle_seconds",
     "ray.pool.prewarm": "pool_prewarm",
     "ray.pool.reuse": "pool_reuse",
     "ray.stopGraceSeconds": "stop_grace_seconds",
+    "tools.sessions.visibility": "sessions",
 }
 """Settings of the whole runtime that can change while it runs, and what they are in `RuntimeLimits`."""
 _OF_REQUESTERS: Final = ("subagents.allowAgents", "subagents.requireAgentId")

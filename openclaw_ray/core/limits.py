@@ -143,8 +143,8 @@ class RuntimeLimits:
     cost_per_tree: float | None = None
     compat: Compat = Compat.V2026_9
     config_rev: str = ""
-    sessions: SessionRules = field(default_factory=SessionRules)
     rates: tuple[LimitRule, ...] = ()
+    sessions: SessionRules = field(default_factory=SessionRules)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,8 +101,8 @@ def test_every_setting_has_an_effect() -> None:
         cost_per_tree=1.5,
         compat=Compat.V2026_7,
         config_rev=made.config_rev,
-        sessions=SessionRules(visibility=Visibility.ALL),
         rates=(LimitRule("api", 20.0, 60.0, 3.0, 5),),
+        sessions=SessionRules(visibility=Visibility.ALL),
     )
     untouched = [
         one.name for one in fields(RuntimeLimits) if getattr(made, one.name) == getattr(limits(), one.name)

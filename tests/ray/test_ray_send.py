@@ -64,7 +64,7 @@ def test_a_reply_comes_back_and_so_does_its_absence(own: oc.Runtime, tmp_path: P
     assert own.send("agent:clerk:main", f"{log} silent").status == "no_reply"
     failed = own.send("clerk", f"{log} raise")
     assert (failed.status, failed.error) == ("error", "the clerk is out")
-    assert set(failed.to_json()) == {"status", "runId", "sessionKey", "error"}
+    assert set(failed.to_json()) == {"status", "runId", "sessionKey", "error", "turns", "ended"}
     with pytest.raises(oc.SpawnError, match="no agent or session"):
         own.send("nobody", "x")
 
@@ -74,7 +74,7 @@ def test_a_wait_that_runs_out_loses_nothing(own: oc.Runtime, tmp_path: Path) -> 
     sent = own.send("clerk", f"{log} wait", timeout_seconds=0.1)
     later = own.send("clerk", f"{log} second", timeout_seconds=0)
     assert {sent.status, later.status} == {oc.SendStatus.ACCEPTED}
-    assert later.to_json()["delivery"] == {"status": "pending"}
+    assert later.to_json()["delivery"] == {"status": "pending", "mode": "announce"}
     Path(f"{log}.go").touch()
     assert own.result(sent.receipt, timeout=20).text == "wait"
     assert own.result(later.receipt, timeout=20).text == "second"

@@ -79,6 +79,7 @@ class Exchange(Record):
 
     def sent(self) -> Sent:
         """How it stands, as its sender hears it."""
+        taken = self.turns - (self.phase is Phase.TURNS)
         return Sent(
             self.status,
             self.id,
@@ -86,9 +87,9 @@ class Exchange(Record):
             self.first,
             None,
             self.error,
-            self.turns,
+            taken,
             self.why,
-            self.latest if self.turns else None,
+            self.latest if taken else None,
             self.announce,
             not self.over,
         )

@@ -106,8 +106,8 @@ class Registry(Entries):
         self._idle_look = 0.0
         journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])
         restore(self.s, self.down)
-        self.birth.talks.again()
         self.limiting.restore()
+        self.birth.talks.again()
         self.crew.begin_adoption()
 
     def _next_incarnation(self, journal: Journal) -> int:

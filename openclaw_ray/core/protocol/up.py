@@ -264,10 +264,10 @@ Event: TypeAlias = (
     | UsageAdded
     | MapDone
     | StopAsk
-    | SendOver
     | LimitAsk
     | LimitDone
     | BackOff
+    | SendOver
 )
 
 
