@@ -227,13 +227,14 @@ class LocalRegistry:
         with self.lock:
             return self._views.session(self.core, key, asker)
 
-    def ended(self, run_id: str) -> Completed | None:
+    def ended(self, run_id: str, asker: Asker | None = None) -> Completed | None:
         """The end of a run; `None` while it goes on.
 
         Raises:
             KeyError: there is no such run.
         """
         with self.lock:
+            self._views.check_run(self.core, run_id, asker)
             return self.core.ended(run_id)
 
     def maintain(self, runs: list[str], apply: bool) -> list[Done]:
