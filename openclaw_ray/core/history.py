@@ -229,6 +229,8 @@ class _Look:
             }
         if isinstance(value, list | tuple | set | frozenset):
             return self._list(list(value), name, depth)
+        if name and is_secret_name(name):
+            return self._masked(str(value))
         return self._short(self._pieces([str(value)])[0])
 
     def _list(self, parts: list[Any], name: str, depth: int) -> list[Any]:
