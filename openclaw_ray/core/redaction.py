@@ -165,8 +165,43 @@ def _spans(pieces: Sequence[str]) -> list[_Found]:
     ]
 
 
+_WORDS = (
+    "key",
+    "token",
+    "secret",
+    "passw",
+    "passp",
+    "passc",
+    "credential",
+    "connection",
+    "sas",
+    "otp",
+    "jwt",
+    "bearer",
+    "pw",
+)
+_HINTS = {
+    "pem": ("private key",),
+    "scheme": ("bearer", "basic"),
+    "url": ("://",),
+    "query": ("?", "&"),
+    "header": ("cookie", "authorization"),
+    "named": _WORDS,
+    "key": ("_key",),
+    "pwd": ("pwd", "pass"),
+    "flag": _WORDS,
+    "user": ("-u", "user"),
+    "prose": _WORDS,
+    "xml": ("<",),
+}
+"""Without one of these, in lower case, a pattern finds nothing: most texts have none."""
+
+
 def _find(text: str) -> Iterator[_Found]:
+    low = text.lower()
     for name, pattern in _patterns().items():
+        if name in _HINTS and not any(word in low for word in _HINTS[name]):
+            continue
         for match in pattern.finditer(text):
             found = _value_of(name, match)
             if found is not None:
