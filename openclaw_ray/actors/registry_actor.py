@@ -292,15 +292,17 @@ class RegistryActor(OperatorEntries, AuthEntries):
             return self.views.session(self.core, key, asker)
 
     @ray.method(concurrency_group="query")
-    def ended(self, run_id: str) -> Completed | None:
+    def ended(self, run_id: str, asker: Asker | None = None) -> Completed | None:
         """The end of a run, heard of before or not; `None` while it goes on.
 
         Raises:
             KeyError: there is no such run.
+            SessionForbidden: the turn that asks may not hear of it.
         """
         with self.lock:
             effects = self._mend()
             try:
+                self.views.check_run(self.core, run_id, asker)
                 return self.core.ended(run_id)
             finally:
                 self.perform(effects)

@@ -81,6 +81,15 @@ class Views:
             return [session_row(thaw(Session, data)) for data in pages]
         return self._run_rows(core, pages)
 
+    def check_run(self, core: Registry, run_id: str, asker: Asker | None) -> None:
+        """Refuse a turn that may not hear of a run.
+
+        Raises:
+            SessionForbidden: it may not.
+        """
+        if asker is not None:
+            self._check(core, asker, "run", {"run": run_id})
+
     def _check(self, core: Registry, asker: Asker, what: str, filters: Mapping[str, Any]) -> None:
         """Fence a turn, and hold it to what is its own."""
         fenced = core.views.sight.fence(asker)
@@ -92,7 +101,9 @@ class Views:
             raise SessionForbidden("control", f"{what} of another session are not {asker.session}'s to see", "")
         if what == "run":
             run = core.s.journaled_run(str(filters["run"]))
-            denial = core.views.sight.denied(fenced, run.session) if run is not None else None
+            if run is None or run.requester == asker.session:
+                return  # what it has spawned itself it may hear of, whatever else it sees
+            denial = core.views.sight.denied(fenced, run.session)
             if denial is not None:
                 raise forbidden(denial)
 

@@ -56,7 +56,7 @@ class View:
         bytes: of their compact JSON, UTF-8.
         dropped: rows are missing that were too many, or too large.
         cut: a text was cut, or an image's data left out.
-        redacted: a credential was kept back.
+        redacted: a credential was kept back in what is shown.
         first: which of the rows that were given is the oldest in it; 0 if none had to go.
     """
 
@@ -81,20 +81,24 @@ class View:
 
 def view(messages: Sequence[Mapping[str, Any]], *, include_tools: bool = False, most: int = BYTES_MAX) -> View:
     """The view of ``messages``, which come oldest first."""
-    look = _Look()
-    kept = [number for number, row in enumerate(messages) if include_tools or not _is_tool_row(row)]
-    rows = [look.row(messages[number]) for number in kept]
-    sizes = [json_bytes(row) for row in rows]
-    total, first = 2 + sum(sizes) + max(0, len(sizes) - 1), 0
-    while total > most and first < len(rows) - 1:
-        total -= sizes[first] + 1
-        first += 1
-    rows = rows[first:]
-    dropped, oldest = first > 0, kept[first] if first else 0
-    if rows and total > most:
-        rows, dropped = [{"role": "assistant", "content": OMITTED}], True
-        total = 2 + json_bytes(rows[0])
-    return View(rows, total, dropped, look.cut, look.redacted, oldest)
+    rows: list[dict[str, Any]] = []
+    total, cut, redacted = 2, False, False
+    for number in range(len(messages) - 1, -1, -1):  # newest first: what will not fit is not even looked at
+        if not include_tools and _is_tool_row(messages[number]):
+            continue
+        look = _Look()
+        row = look.row(messages[number])
+        size = json_bytes(row) + (1 if rows else 0)
+        if total + size <= most:
+            rows.append(row)
+            total, cut, redacted = total + size, cut or look.cut, redacted or look.redacted
+            oldest = number
+            continue
+        if not rows:
+            rows, oldest = [{"role": "assistant", "content": OMITTED}], number
+            total += json_bytes(rows[0])
+        return View(rows[::-1], total, True, cut, redacted, oldest)
+    return View(rows[::-1], total, False, cut, redacted)
 
 
 def masked(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -229,6 +233,8 @@ class _Look:
             }
         if isinstance(value, list | tuple | set | frozenset):
             return self._list(list(value), name, depth)
+        if name and is_secret_name(name):
+            return self._masked(str(value))
         return self._short(self._pieces([str(value)])[0])
 
     def _list(self, parts: list[Any], name: str, depth: int) -> list[Any]:

@@ -48,7 +48,7 @@ _NAMES = (
     r"|token|secret|pass(?:word|wd|phrase|code)|credentials?|connection[_-]?string|sas[_-]?url|otp|jwt|bearer"
 )
 _QUOTE = r"(?:\\*[\"'`])"
-_SEPARATOR = rf"{_QUOTE}?\s*(?:=>|:=|=|:)\s*(?:\[\s*)*"
+_SEPARATOR = rf"{_QUOTE}?\s*(?:=>|:=|=|:)\s*(?:\[\s*|[|>][+-]?\s*\n\s*)*"
 _QUOTED = r"(?P<quote>\\*[\"'`])(?:(?P<closed>.{0,8192}?)(?P=quote)|(?P<open>[^\n]*))"
 _BARE = r"(?P<bare>[^\s\"'`,;&<>(){}\[\]|\\]+)"
 _VALUE = rf"(?:{_QUOTED}|{_BARE})"
@@ -80,12 +80,15 @@ _PATTERNS = {
     "query": r"(?i)[?&](?:sig|signature|x-amz-signature|x-goog-signature|key|code|auth)=(?P<bare>[^\s&\"'<>#\\]+)",
     "header": r"(?i)(?:cookie|authorization)\\*[\"']?\s*[:=]\s*(?:\\*[\"'`])?"
     r"(?:(?:bearer|basic|token|digest|apikey)\s+)?(?P<bare>[^\"'`\n\\]+)",
-    "named": rf"(?is)(?:{_NAMES})(?:[_-]?\d{{1,4}}|_[a-z0-9]{{1,12}})?{_SEPARATOR}{_VALUE}",
+    "named": rf"(?is)(?:{_NAMES})(?:[_-]?\d{{1,4}}|[_-][a-z0-9]{{1,12}})?{_SEPARATOR}{_VALUE}",
     "key": rf"(?s)(?<![A-Z0-9])(?:[A-Z0-9]{{1,32}}_){{1,8}}KEY(?:_[A-Z0-9]{{1,12}})?{_SEPARATOR}{_VALUE}",
     "pwd": rf"(?is)(?:[_-]|\b)p(?:wd|ass)(?:[_-]?\d{{1,4}}|_[a-z0-9]{{1,12}})?{_SEPARATOR}"
     rf"(?:{_QUOTED}|(?![/~.]){_BARE})",
     "flag": rf"(?is)(?<![\w-])--?[\w-]{{0,32}}?(?:{_NAMES})\s+(?!-){_VALUE}",
     "user": r"(?:^|\s)(?:-u|--user|--proxy-user)\s+\\*[\"']?[^\s:\"']{1,256}:(?P<bare>[^\s\"'\\]+)",
+    # in prose, only what looks like one: letters and digits, and no id of ours
+    "prose": rf"(?i)\b(?:{_NAMES}|key|pw)\b(?:\s+(?:is|was|to|of)\b)?[ \t]*[:=]?[ \t]*[\"'`]?"
+    r"(?=\S{0,200}\d)(?=\S{0,200}[A-Za-z])(?![0-9a-f]{8}-[0-9a-f]{4}-)(?P<bare>[A-Za-z0-9_+/=~.-]{16,})(?![\w:])",
     "xml": rf"(?i)<[\w:.-]{{0,32}}(?:{_NAMES})(?:\s[^<>]{{0,256}})?>\s*(?P<bare>[^<\s]+)",
 }
 
@@ -162,8 +165,43 @@ def _spans(pieces: Sequence[str]) -> list[_Found]:
     ]
 
 
+_WORDS = (
+    "key",
+    "token",
+    "secret",
+    "passw",
+    "passp",
+    "passc",
+    "credential",
+    "connection",
+    "sas",
+    "otp",
+    "jwt",
+    "bearer",
+    "pw",
+)
+_HINTS = {
+    "pem": ("private key",),
+    "scheme": ("bearer", "basic"),
+    "url": ("://",),
+    "query": ("?", "&"),
+    "header": ("cookie", "authorization"),
+    "named": _WORDS,
+    "key": ("_key",),
+    "pwd": ("pwd", "pass"),
+    "flag": _WORDS,
+    "user": ("-u", "user"),
+    "prose": _WORDS,
+    "xml": ("<",),
+}
+"""Without one of these, in lower case, a pattern finds nothing: most texts have none."""
+
+
 def _find(text: str) -> Iterator[_Found]:
+    low = text.lower()
     for name, pattern in _patterns().items():
+        if name in _HINTS and not any(word in low for word in _HINTS[name]):
+            continue
         for match in pattern.finditer(text):
             found = _value_of(name, match)
             if found is not None:

@@ -209,7 +209,7 @@ class AsyncRuntime(AsyncOperating):
 
     async def _result_of_other(self, receipt: Receipt, timeout: float | None) -> Result[Any]:
         sync = self._sync
-        ended = await self._in_thread(sync._query, "ended", receipt.run_id)
+        ended = await self._in_thread(sync._query, "ended", receipt.run_id, *sync._bound)
         if ended is None:
             try:
                 ended = await self._waits.outcome(sync._others.join(receipt.run_id), timeout)

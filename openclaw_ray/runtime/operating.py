@@ -212,5 +212,7 @@ class Operating(Sending):
         Returns:
             keys of those that were not to be.
         """
+        if isinstance(self._client, TurnClient):
+            raise ProtocolRefused("clear_tombstones", "tombstones are the operator's to clear")
         found: tuple[str, ...] = self._query("clear_tombstones", key)
         return found

@@ -112,7 +112,7 @@ class OthersEnds:
         if wait is None or wait.end.done():
             return
         try:
-            ended = self._view._query("ended", run_id)
+            ended = self._view._query("ended", run_id, *self._view._bound)
         except KeyError as error:
             wait.end.set_exception(error)
             return

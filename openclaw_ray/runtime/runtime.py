@@ -254,7 +254,7 @@ class Runtime(Operating):
 
     def _result_of_other(self, receipt: Receipt, timeout: float | None) -> Result[Any]:
         """Of a run that another requester hears of, or whose end was given out before."""
-        ended = self._query("ended", receipt.run_id)
+        ended = self._query("ended", receipt.run_id, *self._bound)
         if ended is None:
             try:
                 ended = self._others.join(receipt.run_id).result(timeout)

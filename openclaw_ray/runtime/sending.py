@@ -77,7 +77,7 @@ class Sending(Requests):
 
     def _with_result(self, sent: Sent) -> Sent:
         """With the whole outcome of the run that handled it."""
-        ended = self._query("ended", sent.run_id)
+        ended = self._query("ended", sent.run_id, *self._bound)
         return sent if ended is None else replace(sent, result=self._client.requester.read(ended).result)
 
     def _sending(self, request: SendRequest, requester: str | None) -> Future[Receipt]:

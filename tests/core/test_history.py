@@ -33,6 +33,9 @@ PLACES = st.sampled_from(
         "postgres://app:{}@db:5432/x",
         "password = {}",
         "DB_PASS_2: '{}'",
+        "client_secret: |\n  {}",
+        "the password is {}, keep it",
+        "access-key-id: {}",
     ]
 )
 PLANTED = st.one_of(
@@ -150,6 +153,9 @@ def test_a_credential_in_details_is_gone_with_them_and_the_flag_is_set() -> None
         "agent:main:subagent:0b9c8d7e-1111-2222-3333-444455556666",
         'sessionKey="agent:main:main" childSessionKey=agent:main:main SESSION_KEY=agent:main:main',
         "PWD=/root/work OLDPWD=/root",
+        "the session of key agent:main:subagent:0b9c8d7e-1111-2222-3333-444455556666 ended",
+        "the primary key is 0b9c8d7e-1111-2222-3333-444455556666, a key is agent:<agent id>:<name>",
+        "announce:v1:agent:main:subagent:0b9c8d7e-1111-2222-3333-444455556666:run-1",
         "the tokenizer was trained; a secretary, a keyboard, a monkey",
         "for key, value in pairs.items(): total += 1",
         "password: null, token: none, secret=false",

@@ -470,7 +470,7 @@ async def async_toolbox(turn: oc.Turn) -> Any:
     [done] = await turn.join([spawned.receipt])
     listed = await turn.call("subagents")
     try:
-        await turn.call("sessions_send")
+        await turn.call("sessions_search")
     except oc.UnknownTool as error:
         return {"text": done.text, "recent": listed["recent"], "unknown": str(error), "run": spawned["runId"]}
 

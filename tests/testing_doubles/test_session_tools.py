@@ -462,6 +462,8 @@ def test_a_forbidden_pair_is_refused_for_the_same_reason_at_every_entrance() -> 
         with pytest.raises(oc.SessionForbidden):
             mine.run(beside.run_id)
         with pytest.raises(oc.SessionForbidden):
+            rt._local.ended(beside.run_id, mine._asker)
+        with pytest.raises(oc.SessionForbidden):
             mine.events()
         with pytest.raises(oc.ToolInputError, match="operator alone"):
             mine.call("sessions.history", {"key": holder.session_key, "includeRaw": True})

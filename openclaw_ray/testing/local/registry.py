@@ -248,13 +248,14 @@ class LocalRegistry:
         """What an agent, or a session's, has in reach of credentials."""
         return self.auth_desk.view(target)
 
-    def ended(self, run_id: str) -> Completed | None:
+    def ended(self, run_id: str, asker: Asker | None = None) -> Completed | None:
         """The end of a run; `None` while it goes on.
 
         Raises:
             KeyError: there is no such run.
         """
         with self.lock:
+            self._views.check_run(self.core, run_id, asker)
             return self.core.ended(run_id)
 
     def maintain(self, runs: list[str], apply: bool) -> list[Done]:
