@@ -491,3 +491,16 @@ def test_a_call_by_the_gateways_name_has_the_tools_words() -> None:
         with pytest.raises(oc.ToolInputError, match="timeoutSeconds"):
             rt.call("sessions.send", {"agentId": "worker", "message": "x", "timeoutSeconds": -1})
         assert rt.call("sessions.send", {"key": "agent::x", "message": "x"})["status"] == "error"
+
+
+def test_the_operator_sends_for_a_session_that_has_ended_and_its_rules_hold() -> None:
+    with LocalRuntime([worker, Bob], {}) as rt:
+        receipt = rt.spawn("begin", "worker")
+        rt.result(receipt, timeout=10)
+        with pytest.raises(oc.SpawnForbidden, match="visibility"):
+            rt.send("bob", "x", requester=receipt.session_key)
+    with LocalRuntime([worker, Bob], turns_of(2)) as rt:
+        receipt = rt.spawn("begin", "worker")
+        rt.result(receipt, timeout=10)
+        sent = rt.send("bob", "x", 10, requester=receipt.session_key)
+        assert (sent.status, sent.reply, sent.ended) == ("ok", "b0", "one way")
