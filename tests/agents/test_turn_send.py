@@ -65,7 +65,8 @@ def test_who_does_not_wait_opens_no_wait(drive: Drive, port: FakePort) -> None:
     assert port.log == ["spawn", "spawn"]
 
 
-def test_a_wait_that_a_program_gives_up_is_left(port: FakePort) -> None:
+@pytest.mark.parametrize("drive", ["async"], indirect=True)
+def test_a_wait_that_a_program_gives_up_is_left(drive: Drive, port: FakePort) -> None:
     accepting(port, None)
 
     async def body(turn: Any) -> str:
@@ -76,7 +77,7 @@ def test_a_wait_that_a_program_gives_up_is_left(port: FakePort) -> None:
             return "gave up"
         return ""
 
-    Drive("async").ok(body, port)
+    drive.ok(body, port)
     assert "left run-1" in port.log
 
 
@@ -164,7 +165,8 @@ def test_a_turn_knows_where_its_message_came_from_and_what_it_is_told_besides(dr
     drive.ok(body, kind="message", text="hi", source=source, news=(news,))
 
 
-def test_cancelled_is_what_a_plain_turn_sees(port: FakePort) -> None:
+@pytest.mark.parametrize("drive", ["sync"], indirect=True)
+def test_cancelled_is_what_a_plain_turn_sees(drive: Drive, port: FakePort) -> None:
     accepting(port, None)
     port.on_pause = [lambda: port.cancel("stopped")]
     seen: list[str] = []
@@ -176,5 +178,5 @@ def test_cancelled_is_what_a_plain_turn_sees(port: FakePort) -> None:
             seen.append("cancelled")
             raise
 
-    Drive("sync")(body, port)
+    drive(body, port)
     assert seen == ["cancelled"]
