@@ -311,3 +311,16 @@ def test_a_stop_by_a_session_that_controls_nothing_there_ends_no_exchange() -> N
     assert not hand.registry.s.exchanges["m"].over
     hand.stop(A)
     assert hand.registry.s.exchanges["m"].why == "stopped"
+
+
+def test_news_for_a_sub_agent_that_has_no_further_turn_is_not_kept() -> None:
+    hand = two(0)
+    turn = asked(hand)
+    child = turn.child("c", agent_id="a")
+    send(child, "m", wait=False)
+    hand.begin("m").settle("late")
+    assert list(hand.registry.s.news) == ["agent:w:subagent:c"]
+    child.settle("done")
+    turn.hears()
+    turn.consume("c")
+    assert (hand.registry.s.news, hand.registry.s.exchanges) == ({}, {})
