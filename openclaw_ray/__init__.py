@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     )
     from openclaw_ray.core.events import Event
     from openclaw_ray.core.lifecycle import DeliveryState, ResultStatus, RunState
+    from openclaw_ray.core.message import MessageMode, MessageSource
     from openclaw_ray.core.policy import ToolView
     from openclaw_ray.core.prompts import Prompt
     from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, Result, StopReport, Usage
@@ -126,6 +127,8 @@ _WHERE = {
     "LimitHeldAbove": "core.errors",
     "LimitTimeout": "core.errors",
     "MapInUse": "core.errors",
+    "MessageMode": "core.message",
+    "MessageSource": "core.message",
     "NoCredential": "core.errors",
     "NoToolsLeft": "core.errors",
     "NotControlled": "core.errors",
@@ -216,6 +219,8 @@ __all__ = [
     "LimitHeldAbove",
     "LimitTimeout",
     "MapInUse",
+    "MessageMode",
+    "MessageSource",
     "NoCredential",
     "NoToolsLeft",
     "NotControlled",

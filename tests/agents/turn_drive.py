@@ -43,6 +43,9 @@ class Awaited:
     async def call(self, *args: Any, **kwargs: Any) -> Any:
         return self._turn.call(*args, **kwargs)
 
+    async def send(self, *args: Any, **kwargs: Any) -> Any:
+        return self._turn.send(*args, **kwargs)
+
     @property
     def tools(self) -> ToolSet[Awaitable[Any]]:
         return ToolSet(self.call, self._turn._catalog(), self._turn._view_here)
