@@ -53,7 +53,7 @@ from openclaw_ray.core.session_facts import ChildAsk
 __all__ = ["Requester"]
 
 _NAMELESS = "unknown"
-_FILES_INLINE = VALUE_LIMIT // 2  # bytes of attachments that are journaled with the input
+_FILES_INLINE = VALUE_LIMIT - 4096  # bytes of attachments that are journaled, with an input that leaves them room
 
 
 class Requester:
@@ -120,7 +120,7 @@ class Requester:
                 payload = self._pack(request.input) if request.has_input else None
                 if request.files:
                     ask = self._with_files(request, agent, session_id, future)
-                    payload = self._pack(WithFiles(payload, self._carried(request.files)))
+                    payload = self._pack_files(payload, request.files)
             except Exception as error:  # noqa: BLE001 - the caller's own object: whatever it raises is the answer
                 future.set_exception(error)
                 continue
@@ -182,11 +182,14 @@ class Requester:
             future.add_done_callback(partial(_undo, folder))
         return replace(request.ask or ChildAsk(), attachments=told)
 
-    def _carried(self, files: tuple[AttachedFile, ...]) -> Any:
-        """The files as they travel: many bytes by reference, so that who finds the snapshot does without them, and this
+    def _pack_files(self, payload: Payload | None, files: tuple[AttachedFile, ...]) -> Payload:
+        """The files with the input: many bytes by reference, so that who finds the snapshot does without them, and this
         process may be gone by then."""
-        if sum(len(file.content) for file in files if isinstance(file.content, bytes)) <= _FILES_INLINE:
-            return files
+        size = sum(len(file.content) for file in files if isinstance(file.content, bytes))
+        packed = self._pack(WithFiles(payload, files if size <= _FILES_INLINE else self._put(files)))
+        return replace(packed, size=packed.size or size) if packed.data is None else packed
+
+    def _put(self, files: tuple[AttachedFile, ...]) -> Any:
         import ray
 
         return ray.put(files)

@@ -115,7 +115,7 @@ PARAMETERS: Final = (
     Parameter(
         "context",
         Kind.TEXT,
-        "isolated: it knows the task alone; fork: it begins with a copy of this conversation.",
+        "isolated: it knows the task alone; fork: it begins with a copy of this conversation, of up to 512 KiB.",
         words=_words(SpawnContext),
     ),
     Parameter("lightContext", Kind.FLAG, "True for a shorter prompt without the agent's files."),

@@ -1,8 +1,9 @@
 """The simulator finds the fault when a rule of PROTOCOL.md 3 (birth) is taken out.
 
-Not here: the spawn's stages 3 to 6 (3.6) come with the later issue that has them; the other checks of admission (3.1)
-are pure and have their tests in `test_admission`. The epoch's fence (3.2) stands behind the stopped set and the memory
-of activations seen: no schedule needs it alone, so it is shown on the actor's side by itself.
+Not here: what a child is to be (3.6) is settled within one step and has its tests in `rules.test_rules_3_child`; the
+other checks of admission (3.1) are pure and have theirs in `test_admission`. The epoch's fence (3.2) stands behind the
+stopped set and the memory of activations seen: no schedule needs it alone, so it is shown on the actor's side by
+itself.
 """
 
 from __future__ import annotations

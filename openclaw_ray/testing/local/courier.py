@@ -52,7 +52,7 @@ class LocalRequester(Requester):
 
     courier: LocalCourier
 
-    def _carried(self, files: tuple[AttachedFile, ...]) -> Any:
+    def _put(self, files: tuple[AttachedFile, ...]) -> Any:
         return files
 
     def _pack(self, value: Any) -> Payload:
