@@ -239,6 +239,8 @@ class Ending(Delivery):
         self._own_leftovers(run)
         self._in_marks(run)
         deliver = self.route(run, caller)
+        if not run.deliver_to:
+            self.drop_value(run)  # nobody is to hear of the end: nobody will take it, and it would keep its actor
         self.retire_if_done(run)
         return deliver
 
