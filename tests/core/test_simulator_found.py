@@ -47,7 +47,7 @@ def test_a_value_that_the_pool_took_while_there_was_no_registry_does_not_stay_th
         plans,
         (Ask("worker", 1),),
         on=setup(pool_max=6, prewarm=3),
-        faults=(Fault(FaultKind.REGISTRY, at=0.9), Fault(FaultKind.SESSION, at=1.0, target=1)),
+        faults=(Fault(FaultKind.REGISTRY, at=0.9), Fault(FaultKind.SESSION, at=1.0)),
         meddling=(Meddling("take", delay=0.5),),
     )()
     run_schedule(schedule)
