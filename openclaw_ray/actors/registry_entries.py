@@ -97,22 +97,22 @@ class OperatorEntries:
             return dict(self.core.s.agents)
 
     @ray.method(concurrency_group="query")
-    def redeliver(self, run_id: str) -> bool:
-        """See `Registry.redeliver`.
+    def redeliver(self, run_id: str) -> str:
+        """See `Registry.redeliver`; gives a word of `DeliveryWord`.
 
         Raises:
             JournalFault: nothing was changed.
         """
-        return self._change(lambda core: core.redeliver(run_id))
+        return self._change(lambda core: core.redeliver(run_id)).value
 
     @ray.method(concurrency_group="query")
-    def dismiss(self, run_id: str) -> bool:
-        """See `Registry.dismiss`.
+    def dismiss(self, run_id: str) -> str:
+        """See `Registry.dismiss`; gives a word of `DeliveryWord`.
 
         Raises:
             JournalFault: nothing was changed.
         """
-        return self._change(lambda core: core.dismiss(run_id))
+        return self._change(lambda core: core.dismiss(run_id)).value
 
     @ray.method(concurrency_group="query")
     def recover(self) -> dict[str, int]:

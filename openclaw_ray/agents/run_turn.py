@@ -101,7 +101,7 @@ class TurnRunner:
         stop = _TaskCancel()
         kind = Turn if waits else SyncTurn
         turn = kind(spec, port, input=input, completions=ends, on_cancel=stop)
-        if ends:
+        if ends and outcome is None:  # an agent that cannot be constructed has heard of nothing
             port.consume([done.run_id for done in ends])
         held, state, yielded = None, None, False
         self._turn = turn

@@ -22,6 +22,7 @@ from openclaw_ray.core.errors_base import (
 )
 from openclaw_ray.core.errors_runs import (
     AskTimeout,
+    DeliveryRefused,
     InvalidItem,
     JoinTimeout,
     NotControlled,
@@ -33,6 +34,7 @@ from openclaw_ray.core.errors_runs import (
     RunLost,
     RunTimedOut,
     Stopped,
+    UnknownRun,
     ValueLost,
     error_for_result,
 )
@@ -69,6 +71,7 @@ __all__ = [
     "ConfigError",
     "ConfigFault",
     "DeleteRefused",
+    "DeliveryRefused",
     "DuplicateAgent",
     "InboxFull",
     "InvalidItem",
@@ -104,6 +107,7 @@ __all__ = [
     "TurnYielded",
     "UnknownAgent",
     "UnknownCall",
+    "UnknownRun",
     "UnknownTool",
     "ValueLost",
     "error_for_result",

@@ -67,9 +67,9 @@ class DeliveryState(StrEnum):
     DELIVERED = "delivered"
     """Consumed; the transcript row was written in the same transaction."""
     FAILED = "failed"
-    """Every attempt was answered with a refusal, or nobody is left to tell."""
+    """No attempt can succeed: nobody is left to tell, or who is cannot hear; or it was suspended for too long."""
     SUSPENDED = "suspended"
-    """Given up for now; kept for a manual retry."""
+    """Each attempt has failed; kept for 7 days, to be asked for again or dismissed."""
     DISCARDED = "discarded"
     """Dismissed by hand, or its requester was stopped."""
 

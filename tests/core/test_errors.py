@@ -57,6 +57,8 @@ SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.Stopped: (REPORT, FAILED | {"status": "cancelled"}),
     errors.NotControlled: ("agent:a:subagent:1", "agent:b:subagent:2"),
     errors.UnknownCall: ("sessions.abrot", ("chat.abort", "sessions.abort")),
+    errors.UnknownRun: ("r1",),
+    errors.DeliveryRefused: ("r1", "redeliver", "delivered"),
     errors.AskTimeout: ("agent:main:main", "r1", 5.0),
     errors.JoinTimeout: (5.0, ("r1", "r2")),
     errors.InvalidItem: (3, "cannot be pickled"),

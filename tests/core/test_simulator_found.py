@@ -26,9 +26,9 @@ from openclaw_ray.testing.simulator.registry import RegistryProcess
 LARGE = 1_000_000
 
 
-@pytest.mark.parametrize(("weather", "seed"), [(Weather.HOSTILE, 727), (Weather.HOSTILE, 1027)])
-def test_no_invariant_breaks_in_schedules_in_which_one_did(weather: Weather, seed: int) -> None:
-    assert simulate(seed, weather).runs
+@pytest.mark.parametrize("seed", [727, 1027, 2145])
+def test_no_invariant_breaks_in_schedules_in_which_one_did(seed: int) -> None:
+    assert simulate(seed, Weather.HOSTILE).runs
 
 
 def said_once(self: PoolProcess, run: str, actor: str) -> None:
@@ -37,7 +37,7 @@ def said_once(self: PoolProcess, run: str, actor: str) -> None:
 
 
 def test_a_value_that_the_pool_took_while_there_was_no_registry_does_not_stay_there() -> None:
-    """4.3: the actor that had it dies, too, before the next registry meets the pool: only the pool's word tells of it."""
+    """4.3: the actor that had it dies, too, before the next registry: only the pool knows."""
     plans = {
         1: Plan(((Spawn((2,)), Spawn((3,)), Yield()),), follow_up=True),
         2: Plan(((Work(0.3),),), held=LARGE),
@@ -57,7 +57,7 @@ def test_a_value_that_the_pool_took_while_there_was_no_registry_does_not_stay_th
 
 
 def test_a_large_value_that_nobody_is_to_hear_of_keeps_no_process() -> None:
-    """4.3, DESIGN.md 8: a top-level session that died is activated for its child's end; what it says then is for nobody."""
+    """4.3, DESIGN.md 8: a top-level session that died is activated once more; what it says is for nobody."""
     plans = {
         1: Plan(((Spawn((2,)), Work(0.05), Die()), ()), follow_up=True, held=LARGE),
         2: Plan(((Work(0.3),),)),

@@ -21,7 +21,8 @@ from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.maps import Maps
 from openclaw_ray.core.protocol.messages import Completed, Effect, Report
-from openclaw_ray.core.protocol.records import Actor, Run
+from openclaw_ray.core.protocol.records import Actor
+from openclaw_ray.core.protocol.redelivering import DeliveryWord, Redelivering
 from openclaw_ray.core.protocol.reloading import reload
 from openclaw_ray.core.protocol.resuming import Resuming
 from openclaw_ray.core.protocol.state import AgentEntry, State
@@ -43,6 +44,7 @@ class Entries:
     clients: Clients
     cleanup: Cleanup
     archiving: Archiving
+    redelivering: Redelivering
     resuming: Resuming
     maps: Maps
     upkeep: Upkeep
@@ -137,19 +139,17 @@ class Entries:
         effects = self._entry(lambda: words.append(self.cleanup.reset(key, session_id, revision, new_id)))
         return words[0], effects
 
-    def redeliver(self, run_id: str) -> tuple[bool, tuple[Effect, ...]]:
-        """Begin a suspended delivery anew; False if there is none of this run, see `Delivery`."""
-        return self._deliver(run_id, self.ending.redeliver)
+    def redeliver(self, run_id: str) -> tuple[DeliveryWord, tuple[Effect, ...]]:
+        """Begin a delivery anew that was given up, see `Redelivering`."""
+        words: list[DeliveryWord] = []
+        effects = self._entry(lambda: words.append(self.redelivering.redeliver(run_id)))
+        return words[0], effects
 
-    def dismiss(self, run_id: str) -> tuple[bool, tuple[Effect, ...]]:
-        """Give a delivery up that is pending or suspended; False if there is none of this run."""
-        return self._deliver(run_id, self.ending.dismiss)
-
-    def _deliver(self, run_id: str, change: Callable[[Run], bool]) -> tuple[bool, tuple[Effect, ...]]:
-        run = self.s.runs.get(run_id)
-        done: list[bool] = []
-        effects = self._entry(lambda: done.append(run is not None and run.terminal and change(run)))
-        return done[0], effects
+    def dismiss(self, run_id: str) -> tuple[DeliveryWord, tuple[Effect, ...]]:
+        """Give a delivery up, see `Redelivering`."""
+        words: list[DeliveryWord] = []
+        effects = self._entry(lambda: words.append(self.redelivering.dismiss(run_id)))
+        return words[0], effects
 
     def open_boot(self, boot: str, recover: bool = False) -> tuple[Effect, ...]:
         """The runtime's start ``boot``: close what an older one left un-ended, or hold it for `recover`; the same boot

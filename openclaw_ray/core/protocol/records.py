@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
 
+from openclaw_ray.core.handoff import HandOff
 from openclaw_ray.core.lifecycle import DeliveryState, PauseReason, RunState
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Outcome, Payload
@@ -144,6 +145,8 @@ class Run(Record):
     """Receivers that died with its completion, or refused it."""
     last_error: str | None = None
     """What the last of them came to."""
+    suspended_at: float | None = None
+    """Wall-clock seconds at which its delivery was suspended."""
     # memory alone
     children: dict[str, None] = _live(factory=dict)
     unsettled: int = _live(0)
@@ -155,6 +158,8 @@ class Run(Record):
     give_up_at: float | None = _live()
     asked_at: float | None = _live()
     redeliver_at: float | None = _live()
+    hand_off: HandOff | None = _live()
+    """The hand-off that its receiver has not accepted yet."""
     parking: str = _live("")
     """The actor that the pool was asked to take its large value from."""
     called_by: str = _live("")

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from openclaw_ray.core.clock import Clock
+from openclaw_ray.core.delivery_faults import DeliveryFault
 from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
 from openclaw_ray.core.protocol.archiving import Archiving
 from openclaw_ray.core.protocol.birth import Birth
@@ -31,6 +32,7 @@ from openclaw_ray.core.protocol.maps import Maps
 from openclaw_ray.core.protocol.messages import (
     Answer,
     Bye,
+    Completed,
     Consumed,
     Effect,
     Event,
@@ -55,6 +57,7 @@ from openclaw_ray.core.protocol.messages import (
 )
 from openclaw_ray.core.protocol.records import Client
 from openclaw_ray.core.protocol.recovery import restore
+from openclaw_ray.core.protocol.redelivering import Redelivering
 from openclaw_ray.core.protocol.resuming import Resuming
 from openclaw_ray.core.protocol.state import State
 from openclaw_ray.core.protocol.stopping import Stopping
@@ -89,7 +92,8 @@ class Registry(Entries):
         self.crew = Crew(self.s, self.down, self.birth, self.ending)
         self.clients = Clients(self.s, self.down, self.stopping)
         self.cleanup = Cleanup(self.s, self.ending)
-        self.archiving = Archiving(self.s, self.cleanup.silence)
+        self.archiving = Archiving(self.s, lambda session: self.ending.fail_pending(session, DeliveryFault.ARCHIVED))
+        self.redelivering = Redelivering(self.s, self.ending)
         self.resuming = Resuming(self.s, self.ending)
         self.maps = Maps(self.s, self.birth)
         self.upkeep = Upkeep(self.s, self.ending)
@@ -176,6 +180,8 @@ class Registry(Entries):
                 for message in self.down.got(event):
                     if isinstance(message, Stopped):
                         self._stop_heard(message.stop)
+                    elif isinstance(message, Completed):
+                        self.ending.got((message.run,))
             case Consumed():
                 self.ending.consumed(event.receiver, event.runs)
             case Started():

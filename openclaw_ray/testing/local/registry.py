@@ -253,6 +253,14 @@ class LocalRegistry:
         """Begin a session that was seen so anew under ``new_id``; gives a word of `CleanupWord`."""
         return self._change(lambda core: core.reset(key, session_id, revision, new_id)).value
 
+    def redeliver(self, run_id: str) -> str:
+        """Begin a delivery anew; gives a word of `DeliveryWord`."""
+        return self._change(lambda core: core.redeliver(run_id)).value
+
+    def dismiss(self, run_id: str) -> str:
+        """Give a delivery up; gives a word of `DeliveryWord`."""
+        return self._change(lambda core: core.dismiss(run_id)).value
+
     def claim_map(self, map_id: str, claim: str, client: str, receiver: str) -> ClaimAnswer:
         """A client wants the map of this name for itself."""
         return self._change(lambda core: core.claim_map(map_id, claim, client, receiver))

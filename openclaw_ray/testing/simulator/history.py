@@ -220,13 +220,23 @@ class History:
             below = view["seq"]
         return binding
 
+    def _with_another(self, own: MarkView) -> bool:
+        return any(m.commit == own.commit and m.key == own.key and m is not own for m in self.marks.values())
+
+    def maybe_under(self, mark: int) -> set[str]:
+        """Runs that `under` names and that may have left memory before the mark, in the transaction of both."""
+        own = self.marks[mark]
+        if own.runs or not self._with_another(own) or any(mark in view.marks for view in self.runs.values()):
+            return set()
+        return {run for run in self.under(mark) if self.runs[run].state.terminal and not self.runs[run]["deliver_to"]}
+
     def under(self, mark: int) -> list[str]:
         """All runs that a mark binds, drivers' roots left out."""
         if alone := [run_id for run_id, view in self.runs.items() if mark in view.alone]:
             return alone
         tops = [run_id for run_id, view in self.runs.items() if mark in view.marks]
         own = self.marks[mark]
-        if not tops and any(m.commit == own.commit and m.key == own.key and m is not own for m in self.marks.values()):
+        if not tops and self._with_another(own):
             # two marks on one run in one transaction: of these the journal has the later one only
             tops = [run_id for run_id, view in self.runs.items() if view["session"] == own.key]
         found: dict[str, None] = {}
