@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from openclaw_ray.core import allowed_agents as rule
 from openclaw_ray.core.protocol import control
+from openclaw_ray.core.protocol.executors import counts_no_more
 from openclaw_ray.core.protocol.records import Run, thaw
 from openclaw_ray.core.subagent_rows import ChildFacts, KinFacts
 
@@ -46,6 +47,7 @@ def children_of(
         found[run.id] = core.s.runs.get(run.id, run)
     for run in _un_ended(core, requester):
         found[run.id] = run
+    found = {run.id: run for run in found.values() if not counts_no_more(core.s, run)}
     ordered = sorted(found.values(), key=lambda run: run.seq, reverse=True)
     return [child_facts(core, run, waiting.get(run.id)) for run in ordered if run.route != "ask"]
 

@@ -151,6 +151,8 @@ class Cause(StrEnum):
     """No node can ever hold what the agent asks for."""
     INTERRUPTED = "interrupted"
     """The machine or runtime went down in the middle of it."""
+    ORPHANED = "orphaned"
+    """Nothing had it any more that could have ended it."""
     REFUSED = "refused"
     """It was never admitted: a limit or policy said no, or the item cannot be asked for."""
     VALUE_LOST = "value_lost"

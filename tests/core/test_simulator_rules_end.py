@@ -115,7 +115,7 @@ RULES = [
     ),
     Rule(
         "4.4 d: if its requester is gone for good, the next one above hears",
-        ((Ending, "_parent_ended", lambda self, run, parent, target: self._discard(run)),),
+        ((Ending, "_parent_ended", lambda self, run, parent, target: self.forget_delivery(run)),),
         directed(
             {1: Plan(((Spawn((2,)), Join(), Work(1.0)),)), 2: Plan(((Spawn((3,)), Fail()),)), 3: _long}, _one
         ),

@@ -20,6 +20,7 @@ from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.maps import Maps
+from openclaw_ray.core.protocol.orphans import Orphans
 from openclaw_ray.core.protocol.messages import Completed, Effect, Report
 from openclaw_ray.core.protocol.records import Actor
 from openclaw_ray.core.protocol.redelivering import DeliveryWord, Redelivering
@@ -47,6 +48,7 @@ class Entries:
     redelivering: Redelivering
     resuming: Resuming
     maps: Maps
+    orphans: Orphans
     upkeep: Upkeep
     _idle_look: float
 
@@ -199,6 +201,7 @@ class Entries:
             if now >= self._idle_look:
                 self._idle_look = now + 1.0
                 self.crew.due(now)
+                self.orphans.sweep()
 
         return self._entry(due)
 

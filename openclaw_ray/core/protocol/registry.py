@@ -55,6 +55,7 @@ from openclaw_ray.core.protocol.messages import (
     UsageAdded,
     Verdict,
 )
+from openclaw_ray.core.protocol.orphans import Orphans
 from openclaw_ray.core.protocol.records import Client
 from openclaw_ray.core.protocol.recovery import restore
 from openclaw_ray.core.protocol.redelivering import Redelivering
@@ -96,7 +97,8 @@ class Registry(Entries):
         self.redelivering = Redelivering(self.s, self.ending)
         self.resuming = Resuming(self.s, self.ending)
         self.maps = Maps(self.s, self.birth)
-        self.upkeep = Upkeep(self.s, self.ending)
+        self.orphans = Orphans(self.s, self.ending)
+        self.upkeep = Upkeep(self.s, self.orphans)
         self._idle_look = 0.0
         journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])
         restore(self.s, self.down)
