@@ -15,6 +15,7 @@ from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
 from openclaw_ray.core.named_map import ClaimAnswer
 from openclaw_ray.core.protocol.messages import Effect
 from openclaw_ray.core.protocol.registry import Registry
+from openclaw_ray.core.protocol.retention import Cursor
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.core.protocol.upkeep import Done
 
@@ -158,6 +159,15 @@ class OperatorEntries:
             JournalFault: nothing was changed.
         """
         return self._change(lambda core: core.maintain(runs, apply=apply))
+
+    @ray.method(concurrency_group="query")
+    def retain(self, cursor: Cursor, apply: bool) -> tuple[list[Done], Cursor | None]:
+        """One look of a round of retention, see `openclaw_ray.core.protocol.retention`; may be asked again.
+
+        Raises:
+            JournalFault: nothing was changed.
+        """
+        return self._change(lambda core: core.retain(cursor, apply=apply))
 
     @ray.method(concurrency_group="query")
     def claim_map(self, map_id: str, claim: str, client: str, receiver: str) -> ClaimAnswer:

@@ -123,7 +123,9 @@ def _delivery(
 @click.option("--state", metavar="DIR", help="Read this state dir.")
 @click.option("--name", metavar="NAME", help="The runtime NAME.  [default: the newest, or the only live one]")
 def maintenance(apply: bool, as_json: bool, name: str | None, state: str | None) -> int:
-    """Drop tasks that ended more than 7 days ago (lost ones: 24 hours), and end those that nothing else can end.
+    """Drop tasks that ended more than 7 days ago (lost ones: 24 hours), events as old, and sessions that ended before
+    session.maintenance.pruneAfter; end tasks that nothing else can end. A live runtime does all of it by itself, within
+    the hour.
 
     Without --apply nothing is changed. A runtime that does not run is only looked at; its next start closes what is
     un-ended.

@@ -45,6 +45,7 @@ class Change:
 
 _LIVE: Final = {
     "agents.defaults.maxConcurrent": "main_lane",
+    "agents.defaults.subagents.announceTimeoutMs": "announce_timeout_ms",
     "agents.defaults.subagents.archiveAfterMinutes": "archive_after_minutes",
     "agents.defaults.subagents.maxChildrenPerAgent": "max_children",
     "agents.defaults.subagents.maxConcurrent": "max_concurrent",
@@ -54,6 +55,7 @@ _LIVE: Final = {
     "ray.pool.prewarm": "pool_prewarm",
     "ray.pool.reuse": "pool_reuse",
     "ray.stopGraceSeconds": "stop_grace_seconds",
+    "session.maintenance.pruneAfter": "prune_after",
 }
 """Settings of the whole runtime that can change while it runs, and what they are in `RuntimeLimits`."""
 _OF_REQUESTERS: Final = ("subagents.allowAgents", "subagents.requireAgentId")

@@ -13,6 +13,7 @@ from openclaw_ray.config._effective import A2A, DEFAULT, Bindings, Setting, a2a,
 from openclaw_ray.config._fields import plain
 from openclaw_ray.config._model import AgentEntry, Root
 from openclaw_ray.config._notices import Notice
+from openclaw_ray.config._types import seconds_of
 from openclaw_ray.core.keys import normalise_agent_id
 from openclaw_ray.core.limits import AgentLimits, Compat, RuntimeLimits
 
@@ -152,6 +153,7 @@ class Config:
             turn_timeout_seconds=defaults.timeout_seconds,
             announce_timeout_ms=min(children.announce_timeout_ms, _TIMER_MAX),
             archive_after_minutes=children.archive_after_minutes,
+            prune_after=seconds_of(self.root.session.maintenance.prune_after),
             pool_max=ray.pool.max,
             pool_prewarm=ray.pool.prewarm,
             pool_reuse=ray.pool.reuse,

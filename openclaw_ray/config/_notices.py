@@ -63,7 +63,14 @@ NOT_YET: Final = (
     "ray.budgets",
     "ray.pingPongWithSubagents",
     "ray.pool.parkSeconds",
-    "session",
+    "session.agentToAgent",
+    "session.dmScope",
+    "session.identityLinks",
+    "session.mainKey",
+    "session.reset",
+    "session.resetTriggers",
+    "session.scope",
+    "session.threadBindings",
     "tools",
 )
 """Keys that are accepted and do not act yet, with all below them. A key that takes effect leaves this list."""

@@ -130,8 +130,9 @@ class Operating(Requests):
         return DeliveryState.DISCARDED if row is None else DeliveryState(row["deliveryStatus"])
 
     def maintain(self, *, apply: bool = False) -> list[dict[str, Any]]:
-        """Upkeep of the ledger: runs that nothing can end any more are ended as lost, records past their time (7 days
-        after the end, 24 hours for lost runs) are dropped. Without ``apply`` it is only said what would be done.
+        """Upkeep of the ledger, which is also done by itself: runs that nothing can end any more are ended as lost;
+        records past their time are dropped: runs 7 days after their end (lost ones 24 hours), events after 7 days,
+        ended sessions after ``session.maintenance.pruneAfter``. Without ``apply`` it is only said what would be done.
         """
         from openclaw_ray.runtime.upkeep import maintain
 

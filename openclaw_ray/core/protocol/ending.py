@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from openclaw_ray.core import lineage
 from openclaw_ray.core.lifecycle import Cause, PauseReason, RunKind, RunState
+from openclaw_ray.core.protocol.archiving import plan_forgetting
 from openclaw_ray.core.protocol.delivery import Delivery, unheard
 from openclaw_ray.core.protocol.messages import (
     DeliverTo,
@@ -243,6 +244,8 @@ class Ending(Delivery):
         self._own_leftovers(run)
         self._in_marks(run)
         deliver = self.route(run, caller)
+        if state is RunState.LOST and run.route != "driver":
+            plan_forgetting(s, run)
         if not run.deliver_to:
             self.drop_value(run)  # nobody is to hear of the end: nobody will take it, and it would keep its actor
         self.retire_if_done(run)

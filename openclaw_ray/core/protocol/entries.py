@@ -20,17 +20,21 @@ from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.maps import Maps
-from openclaw_ray.core.protocol.orphans import Orphans
 from openclaw_ray.core.protocol.messages import Completed, Effect, Report
+from openclaw_ray.core.protocol.orphans import Orphans
 from openclaw_ray.core.protocol.records import Actor
 from openclaw_ray.core.protocol.redelivering import DeliveryWord, Redelivering
 from openclaw_ray.core.protocol.reloading import reload
 from openclaw_ray.core.protocol.resuming import Resuming
+from openclaw_ray.core.protocol.retention import Cursor, Retention
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.turns import Turns
 from openclaw_ray.core.protocol.upkeep import Done, Upkeep
 
 __all__ = ["Entries"]
+
+_ASKED = 200
+"""Records that one look of a round takes that an operator asks for."""
 
 
 class Entries:
@@ -47,6 +51,7 @@ class Entries:
     archiving: Archiving
     redelivering: Redelivering
     resuming: Resuming
+    retention: Retention
     maps: Maps
     orphans: Orphans
     upkeep: Upkeep
@@ -181,6 +186,14 @@ class Entries:
 
         return done, self._entry(work)
 
+    def retain(self, cursor: Cursor, *, apply: bool) -> tuple[tuple[list[Done], Cursor | None], tuple[Effect, ...]]:
+        """The next look of a round of `Retention` that is asked for: what was done, or would be, and where to go on."""
+        if not apply:
+            return self.retention.look(cursor, apply=False, most=_ASKED), ()
+        looked: list[tuple[list[Done], Cursor | None]] = []
+        effects = self._entry(lambda: looked.append(self.retention.look(cursor, apply=True, most=_ASKED)))
+        return looked[0], effects
+
     def hub_again(self, clients: Iterable[str] | None = None) -> tuple[Effect, ...]:
         """The hub is a new one: everything unconfirmed goes again (PROTOCOL.md 7.4)."""
 
@@ -202,6 +215,7 @@ class Entries:
                 self._idle_look = now + 1.0
                 self.crew.due(now)
                 self.orphans.sweep()
+            self.retention.sweep(now)
 
         return self._entry(due)
 
@@ -210,6 +224,7 @@ class Entries:
         now = self.s.clock.mono()
         timer = self.s.next_timer()
         latest = self.archiving.next_look(now, now + (0.05 if self.s.recovering else 1.0))
+        latest = max(now, self.retention.next_look(latest))
         return latest if timer is None else min(latest, timer)
 
     def ended(self, run_id: str) -> Completed | None:

@@ -1,9 +1,10 @@
 """Orphans: un-ended runs that nothing can end any more (SPEC.md H3, H4).
 
 1. A run without an executor (`executors`) is an orphan. No rule here makes one; a record that was lost, or a fault of
-   ours, would. After 60 seconds without one it is ended ``lost``, cause ``orphaned``, and whoever waits for it hears so.
+   ours, would. After 60 seconds without one it is ended ``lost``, cause ``orphaned``; whoever waits for it hears so.
 2. One that a start has not decided on is ended in the same way once it is stale: that start is not coming.
-3. The sweeper looks at some runs a second, in their order, so that no step waits for all of them.
+3. A suspended delivery whose time is over is found on the same way (`delivery`).
+4. The sweeper looks at some runs a second, in their order, so that no step waits for all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["LOOK_AT", "MISSING_FOR", "Orphans"]
 MISSING_FOR = 60.0
 """Seconds without an executor after which a run is ended (1)."""
 LOOK_AT = 256
-"""Runs that one look of the sweeper takes (3)."""
+"""Runs that one look of the sweeper takes (4)."""
 
 
 class Orphans:
@@ -34,7 +35,7 @@ class Orphans:
         self._to_look_at: list[str] = []
 
     def sweep(self) -> None:
-        """Look at the next runs, and end those whose time is over (1, 2, 3)."""
+        """Look at the next runs, and end those whose time is over (1-3)."""
         s = self.s
         if s.recovering:
             return
@@ -45,7 +46,10 @@ class Orphans:
         look, self._to_look_at = self._to_look_at[:LOOK_AT], self._to_look_at[LOOK_AT:]
         for run_id in look:
             run = s.runs.get(run_id)
-            if run is None or run.terminal or run.route == "driver":
+            if run is None or run.route == "driver":
+                continue
+            if run.terminal:
+                self.ending.expire_suspended(run)
                 continue
             why = self.why_over(run, now)
             if why:

@@ -56,10 +56,11 @@ from openclaw_ray.core.protocol.messages import (
     Verdict,
 )
 from openclaw_ray.core.protocol.orphans import Orphans
-from openclaw_ray.core.protocol.records import Client
+from openclaw_ray.core.protocol.records import Client, Session
 from openclaw_ray.core.protocol.recovery import restore
 from openclaw_ray.core.protocol.redelivering import Redelivering
 from openclaw_ray.core.protocol.resuming import Resuming
+from openclaw_ray.core.protocol.retention import Retention
 from openclaw_ray.core.protocol.state import State
 from openclaw_ray.core.protocol.stopping import Stopping
 from openclaw_ray.core.protocol.turns import Turns
@@ -93,16 +94,20 @@ class Registry(Entries):
         self.crew = Crew(self.s, self.down, self.birth, self.ending)
         self.clients = Clients(self.s, self.down, self.stopping)
         self.cleanup = Cleanup(self.s, self.ending)
-        self.archiving = Archiving(self.s, lambda session: self.ending.fail_pending(session, DeliveryFault.ARCHIVED))
+        self.archiving = Archiving(self.s, self._archived_unheard, lambda run: self.upkeep.drop([run], apply=True))
         self.redelivering = Redelivering(self.s, self.ending)
         self.resuming = Resuming(self.s, self.ending)
         self.maps = Maps(self.s, self.birth)
         self.orphans = Orphans(self.s, self.ending)
         self.upkeep = Upkeep(self.s, self.orphans)
+        self.retention = Retention(self.s, self.upkeep)
         self._idle_look = 0.0
         journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])
         restore(self.s, self.down)
         self.crew.begin_adoption()
+
+    def _archived_unheard(self, session: Session) -> None:
+        self.ending.fail_pending(session, DeliveryFault.ARCHIVED)
 
     def _next_incarnation(self, journal: Journal) -> int:
         data = journal.get("meta", "incarnation")

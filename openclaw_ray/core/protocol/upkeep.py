@@ -16,7 +16,7 @@ from openclaw_ray.core.ledger import LOST_KEPT, TASK_KEPT
 from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.protocol.orphans import Orphans
 from openclaw_ray.core.protocol.records import Run
-from openclaw_ray.core.protocol.state import State
+from openclaw_ray.core.protocol.state import State, table_of
 
 __all__ = ["Done", "Upkeep"]
 
@@ -51,17 +51,20 @@ class Upkeep:
 
     def drop(self, run_ids: Sequence[str], *, apply: bool) -> list[Done]:
         """Drop the records of these runs if their time is over (1)."""
-        done = []
-        for run_id in run_ids:
-            run = None if run_id in self.s.runs else self.s.journaled_run(run_id)
-            if run is None or not self._over(run):
-                continue
-            done.append(Done("drop", run.id, run.session, f"{run.state.value}, past its retention"))
-            if apply:
-                self.s.drop("runs", run.id)
-                if run.mark and abs(run.mark) not in self.s.marks:
-                    self.s.drop("marks", abs(run.mark))
-        return done
+        found = (None if run_id in self.s.runs else self.s.journaled_run(run_id) for run_id in run_ids)
+        done = (None if run is None else self.drop_record(run, apply=apply) for run in found)
+        return [each for each in done if each is not None]
+
+    def drop_record(self, run: Run, *, apply: bool) -> Done | None:
+        """Drop the record of one run if its time is over; `None` if it is not (1)."""
+        s = self.s
+        if run.id in s.runs or not self._over(run):
+            return None
+        if apply:
+            s.drop(table_of(run), run.id)
+            if run.mark and abs(run.mark) not in s.marks:
+                s.drop("marks", abs(run.mark))
+        return Done("drop", run.id, run.session, f"{run.state.value}, past its retention")
 
     def _over(self, run: Run) -> bool:
         if not run.terminal or run.ended is None or run.item is not None:

@@ -41,6 +41,7 @@ from openclaw_ray.core.protocol.messages import (
 )
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.reports import report_of
+from openclaw_ray.core.protocol.retention import Cursor
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.core.protocol.upkeep import Done
 from openclaw_ray.core.results import StopReport
@@ -235,6 +236,10 @@ class LocalRegistry:
     def maintain(self, runs: list[str], apply: bool) -> list[Done]:
         """Upkeep of the ledger."""
         return self._change(lambda core: core.maintain(runs, apply=apply))
+
+    def retain(self, cursor: Cursor, apply: bool) -> tuple[list[Done], Cursor | None]:
+        """One look of a round of retention."""
+        return self._change(lambda core: core.retain(cursor, apply=apply))
 
     def stop_report(self, run_id: str) -> tuple[StopReport | None, bool]:
         """The report of the stop that ended a run.
