@@ -64,6 +64,7 @@ def check_all(facts: Facts) -> list[Check]:
         _ray(facts),
         *_cluster(facts),
         _config(facts),
+        *_allowlists(facts),
         *_pool(facts),
         _shared_memory(facts),
         _state_dir(facts),
@@ -110,6 +111,15 @@ def _config(facts: Facts) -> Check:
         return Check("config", Verdict.FAIL, facts.config_error, f"mend {facts.config_source}")
     more = f"; {facts.config_tolerated} keys in it are OpenClaw's and not ours" if facts.config_tolerated else ""
     return Check("config", Verdict.OK, f"{facts.config_source}{more}")
+
+
+def _allowlists(facts: Facts) -> Iterator[Check]:
+    if not facts.stale_allowed:
+        return
+    first, *more = facts.stale_allowed
+    detail = first + (f" (and {len(more)} more)" if more else "")
+    remedy = "take it out, or correct it (`doctor --fix` prints each); leave it if that agent is passed in code"
+    yield Check("allowlists", Verdict.WARN, detail, remedy)
 
 
 def _pool(facts: Facts) -> Iterator[Check]:

@@ -185,6 +185,10 @@ class Config:
             found.setdefault(normalise_agent_id(agent_id) or agent_id, []).append((path, entry))
         return found
 
+    def entries(self) -> Iterator[tuple[str, AgentEntry]]:
+        """(path, entry) of each place that names an agent."""
+        return ((path, entry) for _, path, entry in self._entries())
+
     def _entries(self) -> Iterator[tuple[str, str, AgentEntry]]:
         for key, entry in self.root.agents.entries.items():
             yield key, f"agents.entries.{key}", entry
