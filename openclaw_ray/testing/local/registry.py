@@ -196,6 +196,23 @@ class LocalRegistry:
             self.left = [*(each for each in self.left if each.alive), session]
         self.enter(lambda core: core.died(session.actor_id, why))
 
+    def crash(self, key: str, *, noticed: bool) -> None:
+        """The session's stand-in process is gone, with or without a notice of it.
+
+        Raises:
+            ValueError: it has no turn in one.
+        """
+        with self.lock:
+            session = self.core.s.sessions.get(key)
+            run = self.core.s.runs.get(session.run) if session is not None else None
+            process = self.sessions.get(run.actor) if run is not None else None
+            if process is None:
+                raise ValueError(f"session {key} has no turn that could crash")
+            if not noticed:
+                del self.core.s.actors[process.actor_id]
+                self.core.s.drop("actors", process.actor_id)
+        process.end("it was crashed")
+
     # ------------------------------------------------------------------ questions
 
     def since_grant(self, run_id: str) -> float:
