@@ -75,11 +75,11 @@ class LocalRuntime(Runtime):
 
     What a process can do and a thread cannot:
 
-    * It cannot be killed (`crash` has the registry think so). A turn that is *deaf* (it neither asks ``turn.check`` nor waits by the turn) is let go of
-      after its grace, as one whose process is killed would be: its run ends ``cancelled`` or ``timed_out``, and
-      nothing that it does counts. But its thread goes on: `StopReport` counts it as ``failed``, not as ``forced``,
-      `still_running` names it, and `close` warns. With a `FakeClock` its grace is over when the clock was moved; until
-      then `stop` waits.
+    * It cannot be killed (`crash` says that it was). A turn that is *deaf* (it neither asks ``turn.check`` nor waits by
+      the turn) is let go of after its grace, as one whose process is killed would be: its run ends ``cancelled`` or
+      ``timed_out``, and nothing that it does counts. But its thread goes on: `StopReport` counts it as ``failed``, not
+      as ``forced``, `still_running` names it, and `close` warns. With a `FakeClock` its grace is over when the clock
+      was moved; until then `stop` waits.
     * It shares the process: environment, working directory, imported modules, descriptors 1 and 2. There is no clean
       check but that of its event loop, and tools' processes of a stopped turn are not ended.
     * Values over 64 KB are not taken from a process and never lost with one; arrays in them are writable.
