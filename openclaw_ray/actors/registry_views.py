@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from openclaw_ray.actors.caller_views import allowed_agents, children_of, kin_of
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import display_word, result_status
+from openclaw_ray.core.protocol.audiences import audience_of
 from openclaw_ray.core.protocol.records import Run, Session, thaw
 from openclaw_ray.core.results import camel_dict
 
@@ -30,8 +31,10 @@ class Views:
         self.node = node
 
     def rows(self, core: Registry, what: str, filters: Mapping[str, Any], limit: int, offset: int) -> list[Any]:
-        """A page of ``runs`` (or one ``run``), ``sessions`` or ``events``; or ``children``, ``agents``, ``kin`` of a
-        ``requester``."""
+        """A page of ``runs`` (or one ``run``), ``sessions`` or ``events``; or ``children``, ``agents``, ``kin``,
+        ``audience`` of a ``requester``."""
+        if what == "audience":
+            return [audience_of(core.s, str(filters["requester"]))]
         if what == "agents":
             return [allowed_agents(core, str(filters["requester"]))]
         if what == "children":
@@ -108,6 +111,7 @@ class Views:
             "reserved": [(x.key, x.active) for x in s.sessions.values() if x.active],
             "unheard": [(r.id, r.session) for r in s.runs.values() if r.terminal and r.deliver_to],
             "crew": {a.id: (a.state, a.pid, a.run) for a in s.actors.values()},
+            "limits": core.limiting.statistics(),
             "lanes": [(x.lane, x.width, x.taken) for x in s.lanes.statistics()],
         }
 

@@ -240,4 +240,4 @@ class SessionActor:
         """No answer from the registry for too long: what the turn waits for fails, the turn itself goes on."""
         turn = self.turn
         if turn is not None:
-            turn.requester.fail(error)
+            turn.fail(error)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.actors.courier_thread import STOPPING
 from openclaw_ray.actors.payload import unpack
+from openclaw_ray.actors.permits import Permits
 from openclaw_ray.actors.requester import Requester
 from openclaw_ray.agents.descendants import kill_descendants
 from openclaw_ray.agents.hygiene import Baseline, check
@@ -33,6 +34,7 @@ from openclaw_ray.core.protocol.messages import (
     DownMessage,
     MapDone,
     Paused,
+    Permit,
     Progress,
     Resume,
     Resumed,
@@ -70,6 +72,7 @@ class SessionTurn:
         self.spec = spec
         self.courier = actor.courier
         self.requester = Requester(self.courier, spec.session_key, spec.activation, spec.activation, spec.agent_id)
+        self.permits = Permits(self.courier, spec.run, spec.activation)
         self._lock = threading.Lock()
         self._rows: list[Row] = []
         self._row_bytes = 0
@@ -188,8 +191,15 @@ class SessionTurn:
                         self._resumed = None if mine else self._resumed
                     if resumed is not None and not resumed.done():
                         resumed.set_result(None)
+            case Permit():
+                self.permits.hear(message)
             case _:
                 self.requester.hear(message)
+
+    def fail(self, error: Exception) -> None:
+        """What the turn waits for fails; the turn itself goes on."""
+        self.requester.fail(error)
+        self.permits.fail(error)
 
     def cancel(self, reason: str, mark: int) -> None:
         """End the turn: told once to the program, to its tools' processes, and, if it is a stop, to its children."""
@@ -308,6 +318,18 @@ class SessionTurn:
 
         asked.future().add_done_callback(came)
         return future
+
+    def limit(self, name: str, cost: float) -> tuple[str, Future[Permit]]:
+        """See `TurnPort.limit`."""
+        return self.permits.ask(name, cost)
+
+    def limit_done(self, ask: str) -> None:
+        """See `TurnPort.limit_done`."""
+        self.permits.done(ask)
+
+    def limit_back_off(self, name: str, seconds: float) -> None:
+        """See `TurnPort.limit_back_off`."""
+        self.permits.back_off(name, seconds)
 
     def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
         """See `TurnPort.look`."""

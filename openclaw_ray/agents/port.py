@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from openclaw_ray.core.named_map import MapItem
-from openclaw_ray.core.protocol.messages import Row
+from openclaw_ray.core.protocol.messages import Permit, Row
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
 from openclaw_ray.core.session_facts import ChildAsk
 
@@ -95,9 +95,19 @@ class TurnPort(Protocol):
     def append(self, role: str, text: str) -> None:
         """Add a row to the transcript."""
 
+    def limit(self, name: str, cost: float) -> tuple[str, Future[Permit]]:
+        """Get in line for a rate limit; gives the request's id, and the future of the registry's word."""
+
+    def limit_done(self, ask: str) -> None:
+        """Give back what a request holds, or want nothing any more."""
+
+    def limit_back_off(self, name: str, seconds: float) -> None:
+        """Have nobody let in by a rate limit for so long."""
+
     def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
         """What the registry knows of this session: ``children`` (`ChildFacts`, newest first), ``agents`` (one
-        `AllowedAgents`), or ``kin`` (what the session or run ``target`` is to it: one `KinFacts`, or none)."""
+        `AllowedAgents`), ``audience`` (one `Audience` or `Denial`), or ``kin`` (what the session or run ``target`` is
+        to it: one `KinFacts`, or none)."""
 
     @property
     def cancelled(self) -> str | None:

@@ -10,6 +10,8 @@ from openclaw_ray.agents._asking import MISSING, spawn_request
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import Deadline, SyncWait, nothing
+from openclaw_ray.agents.audience import SyncAudience
+from openclaw_ray.agents.limit import SyncLimit
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.tools.tool import Within
 from openclaw_ray.core.mapping import OnError
@@ -127,6 +129,14 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
         except StopIteration as done:
             result: ToolResult = done.value
             return result
+
+    def limit(self, name: str, cost: float = 1, *, timeout: float | None = None) -> SyncLimit:
+        """Wait for a rate limit that sessions share: ``with turn.limit("api"): …``; see `Turn.limit`."""
+        return SyncLimit(self._port, self._waited, name, cost, timeout)
+
+    def audience(self) -> SyncAudience:
+        """Whose memory this session may see; ``use()`` proves it before each operation. See `Turn.audience`."""
+        return SyncAudience(self._port, self._result_of)
 
     def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
         """Rows of the session's transcript; see `Turn.history`."""

@@ -11,6 +11,8 @@ from openclaw_ray.agents._asking import MISSING, spawn_request
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import AsyncWait, Deadline, nothing
+from openclaw_ray.agents.audience import AsyncAudience
+from openclaw_ray.agents.limit import AsyncLimit
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.tools.tool import Within
 from openclaw_ray.core.mapping import OnError
@@ -191,6 +193,34 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
         except StopIteration as done:
             result: ToolResult = done.value
             return result
+
+    def limit(self, name: str, cost: float = 1, *, timeout: float | None = None) -> AsyncLimit:
+        """Wait for a rate limit that sessions share: ``async with turn.limit("api") as limit: …``.
+
+        Configured as ``ray.limits.<name>: {rate, per, burst, concurrent}``; one for the whole runtime, fair between
+        the trees that wait. ``limit.back_off(seconds)`` slows all sessions down.
+
+        Args:
+            name: which limit.
+            cost: tokens that it takes. More than the limit's ``burst`` waits for a full bucket and leaves it in debt.
+            timeout: seconds to wait at most.
+
+        Raises:
+            UnknownLimit: there is no such limit.
+            LimitHeldAbove: its places are all held by sessions that wait above this one.
+            LimitTimeout: it was not let in within ``timeout``.
+            Cancelled: the turn is to end.
+        """
+        return AsyncLimit(self._port, self._waited, name, cost, timeout)
+
+    def audience(self) -> AsyncAudience:
+        """Whose memory this session may see, for those who provide memory: ``await turn.audience().use()``.
+
+        It is the owner's own, or one conversation's, as the root of the tree is; every session between must still be
+        the one that was spawned (SPEC.md I3). Keep it, and ask ``use()`` before each operation: once a session above
+        was reset or deleted it raises `AudienceDenied`, for good.
+        """
+        return AsyncAudience(self._port, self._result_of)
 
     async def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:
         """Rows of the session's transcript, newest last: dicts of ``role``, ``text`` and ``at``.

@@ -61,6 +61,8 @@ _LIVE: Final = {
 _OF_REQUESTERS: Final = ("subagents.allowAgents", "subagents.requireAgentId")
 _OF_AGENTS: Final = (*_OF_REQUESTERS, "ray.")
 """Settings of an agent that can; all of them are in `AgentLimits`."""
+_RATES: Final = "ray.limits."
+"""Rate limits, by name: `RuntimeLimits.rates`."""
 _ASIDE: Final = frozenset({"agents.ids", "ray.limits.unlock"})
 """What nothing is built from: they act by way of others."""
 
@@ -82,7 +84,7 @@ def changes(old: Config, new: Config) -> tuple[Change, ...]:
 
 def limits_after(running: RuntimeLimits, new: RuntimeLimits) -> RuntimeLimits:
     """The limits of a runtime that runs, with what can change in it taken from ``new``."""
-    live = {name: getattr(new, name) for name in (*_LIVE.values(), "config_rev")}
+    live = {name: getattr(new, name) for name in (*_LIVE.values(), "config_rev", "rates")}
     return replace(running, **live)
 
 
@@ -104,7 +106,8 @@ def _when(name: str) -> TakesEffect:
     if place.startswith("agent:"):
         live = rest.startswith(_OF_AGENTS)
     else:
-        live = name in _LIVE or name in _ASIDE or name.removeprefix("agents.defaults.").startswith(_OF_REQUESTERS)
+        of_defaults = name.removeprefix("agents.defaults.").startswith(_OF_REQUESTERS)
+        live = name in _LIVE or name in _ASIDE or name.startswith(_RATES) or of_defaults
     return TakesEffect.NOW if live else TakesEffect.RESTART
 
 

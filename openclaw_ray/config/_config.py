@@ -16,6 +16,7 @@ from openclaw_ray.config._notices import Notice
 from openclaw_ray.config._types import seconds_of
 from openclaw_ray.core.keys import normalise_agent_id
 from openclaw_ray.core.limits import AgentLimits, Compat, RuntimeLimits
+from openclaw_ray.core.rate_limits import LimitRule
 
 __all__ = ["Config"]
 
@@ -168,6 +169,9 @@ class Config:
             inbox_max=ray.inbox.max,
             journal_sync=ray.journal.sync,
             ping_pong_with_subagents=ray.ping_pong_with_subagents,
+            rates=tuple(
+                LimitRule(name, one.rate, one.per, one.burst, one.concurrent) for name, one in ray.limits.named.items()
+            ),
             sessions_per_tree=ray.budgets.sessions_per_tree,
             tokens_per_tree=ray.budgets.tokens_per_tree,
             cost_per_tree=ray.budgets.cost_per_tree,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, get_origin
 
 from openclaw_ray.config._fields import default_text, leaves, type_text
-from openclaw_ray.config._keys import fields_of, section_in
+from openclaw_ray.config._keys import fields_of, is_named, section_in
 from openclaw_ray.config._known import node_at, step_into, within
 from openclaw_ray.config._model import Root, Section
 from openclaw_ray.config._notices import not_yet
@@ -99,6 +99,8 @@ def json_schema() -> dict[str, Any]:
 def _tidy(schema: dict[str, Any]) -> None:
     """Without the nulls that stand for "not set", which a file must not have, and without titles that say nothing."""
     schema.pop("title", None)
+    for key in [key for key in schema.get("properties", {}) if is_named(key)]:
+        schema["additionalProperties"] = schema["properties"].pop(key)["additionalProperties"]
     for key, about in schema.get("properties", {}).items():
         forms = [form for form in about.get("anyOf", ()) if form != {"type": "null"}]
         if len(forms) == 1 and len(forms) < len(about["anyOf"]):

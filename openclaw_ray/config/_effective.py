@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from openclaw_ray.config._fields import Leaf, leaves, plain
+from openclaw_ray.config._keys import is_named
 from openclaw_ray.config._model import AgentDefaults, AgentEntry, Root, Section
 from openclaw_ray.config._model_sessions import ThreadBindings
 from openclaw_ray.config._model_tools import AgentToAgent
@@ -133,6 +134,8 @@ def settings(config: Config, *, agent: str | None = None, shown: bool = True) ->
         if leaf.path.startswith(_JOINED) or leaf.path.startswith("session.threadBindings"):
             continue
         value, is_set = _value(root, leaf)
+        if value == {} and is_named(leaf.info.alias or ""):
+            continue
         yield from _rows(leaf.path, stand_ins.get(leaf.path, value), leaf.path if is_set else DEFAULT, shown)
     yield from _bound("session", _bindings(root, None, None))
     yield from _joined(root)

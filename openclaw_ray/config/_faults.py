@@ -9,12 +9,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from openclaw_ray.config._fields import default_text, field_at
+from openclaw_ray.config._keys import is_named
 from openclaw_ray.config._text import join
 from openclaw_ray.config._types import show
 from openclaw_ray.core.errors import ConfigFault
 from openclaw_ray.core.keys import normalise_agent_id
 
-__all__ = ["pool_faults", "roster_faults", "tool_faults", "value_faults", "with_remedy"]
+__all__ = ["limit_faults", "pool_faults", "roster_faults", "tool_faults", "value_faults", "with_remedy"]
 
 _FORMS = {
     "dict_type": "an object",
@@ -106,6 +107,17 @@ def pool_faults(data: dict[str, Any]) -> Iterator[ConfigFault]:
         if isinstance(most, int) and isinstance(first, int) and first > most:
             text = f"{first} is more than ray.pool.max {most}"
             yield ConfigFault("ray.pool.prewarm", "value", text, remedy="lower it, or raise ray.pool.max")
+
+
+def limit_faults(data: dict[str, Any]) -> Iterator[ConfigFault]:
+    """Rate limits that limit nothing."""
+    ray = data.get("ray")
+    limits = ray.get("limits") if isinstance(ray, dict) else None
+    for key, named in limits.items() if isinstance(limits, dict) else ():
+        for name, one in named.items() if is_named(key) and isinstance(named, dict) else ():
+            if isinstance(one, dict) and "rate" not in one and "concurrent" not in one:
+                text = "limits nothing: it has neither rate nor concurrent"
+                yield ConfigFault(join("ray.limits", name), "value", text, remedy="add one of them, or take it out")
 
 
 def tool_faults(data: dict[str, Any]) -> Iterator[ConfigFault]:

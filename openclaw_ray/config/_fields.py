@@ -12,7 +12,7 @@ from typing import Any, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from openclaw_ray.config._env import FromEnv
-from openclaw_ray.config._keys import fields_of, section_in
+from openclaw_ray.config._keys import fields_of, is_named, section_in
 from openclaw_ray.config._model import Model, Root, Section
 from openclaw_ray.config._text import join
 from openclaw_ray.config._types import Sort
@@ -44,7 +44,7 @@ def leaves(model: type[Section]) -> tuple[Leaf, ...]:
 def _leaves(model: type[Section], path: str, names: tuple[str, ...]) -> Iterator[Leaf]:
     for key, info in fields_of(model).items():
         name = next(name for name, one in model.model_fields.items() if one is info)
-        here, further = join(path, key), (*names, name)
+        here, further = path if is_named(key) else join(path, key), (*names, name)
         below = section_in(info.annotation)
         if below is None or below is Model or get_origin(info.annotation) in (dict, list):
             yield Leaf(here, further, info)
@@ -58,7 +58,8 @@ def field_at(steps: Sequence[str | int]) -> FieldInfo | None:
     info: FieldInfo | None = None
     skip = False
     for step in steps:
-        if isinstance(step, str) and step.startswith("⟨"):  # the tag of a form
+        tag = isinstance(step, str) and step.startswith("⟨")
+        if tag and not (model is not None and step in fields_of(model)):  # of a form
             continue
         if skip:
             skip = False

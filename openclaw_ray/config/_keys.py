@@ -18,7 +18,7 @@ from openclaw_ray.config._text import join
 from openclaw_ray.config._types import Sort
 from openclaw_ray.core.errors import ConfigFault
 
-__all__ = ["Pruned", "fields_of", "prune", "section_in"]
+__all__ = ["Pruned", "fields_of", "is_named", "prune", "section_in"]
 
 Steps = tuple[str | int, ...]
 _SEE: Final = "remove it; `openclaw-ray config schema --table` lists the keys"
@@ -52,18 +52,22 @@ def prune(raw: dict[str, Any]) -> Pruned:
 def _section(raw: dict[Any, Any], model: type[Section], steps: Steps, path: str, pruned: Pruned) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     fields = fields_of(model)
+    named = {key: info for key, info in fields.items() if is_named(key)}
     for key, value in raw.items():
         here, below = join(path, str(key)), (*steps, str(key))
-        if key in fields:
+        if key in fields and key not in named:
             if value is None and _no_null(fields[key]):
                 text = "must not be null; leave the key out instead"
                 pruned.faults.append(ConfigFault(here, "type", text))
             else:
                 kept[key] = _below(value, fields[key], below, here, pruned)
+        elif named and isinstance(value, dict):
+            for field, info in named.items():
+                kept.setdefault(field, {}).update(_below({str(key): value}, info, steps, path, pruned))
         elif _tolerate(value, node_at(below), below, here, pruned):
             pruned.tolerated.append(here)
         else:
-            names = (*fields, *within(node_at(steps) or {}))
+            names = (*(name for name in fields if name not in named), *within(node_at(steps) or {}))
             pruned.faults.append(_unknown(str(key), names, here))
     return kept
 
@@ -144,6 +148,11 @@ def _unknown(key: str, names: Iterable[str], path: str) -> ConfigFault:
 
 
 # --------------------------------------------------------------------------- what the model has
+
+
+def is_named(key: str) -> bool:
+    """Whether a field stands for the objects of any name beside the other fields of its section (``ray.limits``)."""
+    return key.startswith("⟨")
 
 
 @cache

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from openclaw_ray.config._config import Config
 from openclaw_ray.config._env import Variables, unset
 from openclaw_ray.config._faults import (
+    limit_faults,
     pool_faults,
     roster_faults,
     tool_faults,
@@ -111,7 +112,7 @@ def _checked_whole(raw: Any, source: str, main: Source | None, path: Path | None
     missing = list(_unset(raw, variables, pruned))
     faults = [*includes.faults, *pruned.faults, *missing]
     data = variables.filled(pruned.data)
-    faults += [*roster_faults(data), *tool_faults(data), *pool_faults(data)]
+    faults += [*roster_faults(data), *tool_faults(data), *pool_faults(data), *limit_faults(data)]
     root = None
     try:
         root = Root.model_validate(data, context={"unlock": _unlocked(data)})

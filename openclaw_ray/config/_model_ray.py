@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from openclaw_ray.config._sections import Amount, Seconds, Section, SomeSeconds, YesNo
-from openclaw_ray.config._types import Choice, Whole
+from openclaw_ray.config._types import Choice, Number, Whole
 from openclaw_ray.core.limits import Compat, JournalSync, PoolReuse, Recovery
 
 __all__ = ["Ray"]
@@ -36,10 +36,24 @@ class Inbox(Section):
     max: Annotated[int, Whole(1)] = Field(default=100, description="messages queued per session over all senders")
 
 
+class RateLimitSettings(Section):
+    """One of ``ray.limits``: what `turn.limit` of that name waits for."""
+
+    rate: Amount | None = Field(default=None, description="calls, or what they cost, in `per` seconds")
+    per: SomeSeconds = Field(default=1.0, description="seconds")
+    burst: Annotated[float, Number(1)] = Field(
+        default=1.0, description="what may be taken at once after a quiet time; with 1 never more than `rate`"
+    )
+    concurrent: Annotated[int, Whole(1)] | None = Field(default=None, description="calls at once in the whole runtime")
+
+
 class Limits(Section):
     """``ray.limits``."""
 
     unlock: YesNo = Field(default=False, description="raises the upper ends of maxChildrenPerAgent and maxSpawnDepth")
+    named: dict[str, RateLimitSettings] = Field(
+        default_factory=dict, alias="⟨name⟩", description="rate limits that sessions share, by name"
+    )
 
 
 class Budgets(Section):

@@ -20,8 +20,10 @@ from openclaw_ray.core.errors_base import (
     OpenClawRayError,
     UnknownAgent,
 )
+from openclaw_ray.core.errors_limits import LimitHeldAbove, LimitTimeout, UnknownLimit
 from openclaw_ray.core.errors_runs import (
     AskTimeout,
+    AudienceDenied,
     DeliveryRefused,
     InvalidItem,
     JoinTimeout,
@@ -66,6 +68,7 @@ __all__ = [
     "AgentImportError",
     "AgentNotPicklable",
     "AskTimeout",
+    "AudienceDenied",
     "Cancelled",
     "CannotPlace",
     "ConfigError",
@@ -77,6 +80,8 @@ __all__ = [
     "InvalidItem",
     "JoinTimeout",
     "JournalError",
+    "LimitHeldAbove",
+    "LimitTimeout",
     "MapInUse",
     "NotControlled",
     "NotInTurn",
@@ -107,6 +112,7 @@ __all__ = [
     "TurnYielded",
     "UnknownAgent",
     "UnknownCall",
+    "UnknownLimit",
     "UnknownRun",
     "UnknownTool",
     "ValueLost",

@@ -11,6 +11,7 @@ from openclaw_ray.core.results import Result, StopReport
 
 __all__ = [
     "AskTimeout",
+    "AudienceDenied",
     "DeliveryRefused",
     "InvalidItem",
     "JoinTimeout",
@@ -200,6 +201,19 @@ class AskTimeout(OpenClawRayError):
             f"{self.session_key} has not answered within {self.seconds:g} s; run {self.run_id} goes on: "
             "ask for its result later, or stop it"
         )
+
+
+@dataclass(eq=False, repr=False)
+class AudienceDenied(OpenClawRayError):
+    """A session has no memory audience (SPEC.md I3). ``reason`` is ``stale-lineage``, ``ineligible`` or ``unverified``,
+    ``at`` the session key at which the proof failed."""
+
+    reason: str
+    at: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"no memory audience ({self.reason}): {self.at}: {self.detail}"
 
 
 @dataclass(eq=False, repr=False)

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from openclaw_ray.core.rate_limits import LimitRule
+
 __all__ = [
     "RESULT_TEXT_MAX_BYTES",
     "STATE_MAX_BYTES",
@@ -106,6 +108,7 @@ class RuntimeLimits:
         ping_pong_with_subagents: whether a sub-agent takes part in the ping-pong of a send.
         sessions_per_tree, tokens_per_tree, cost_per_tree: budgets of one tree; `None` is none.
         compat: generation of the defaults.
+        rates: rate limits that sessions share.
         config_rev: short hash of the effective configuration; equal configurations have equal ones.
     """
 
@@ -140,6 +143,7 @@ class RuntimeLimits:
     cost_per_tree: float | None = None
     compat: Compat = Compat.V2026_9
     config_rev: str = ""
+    rates: tuple[LimitRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

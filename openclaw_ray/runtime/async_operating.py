@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from openclaw_ray.core.audience import Audience
 from openclaw_ray.core.lifecycle import DeliveryState
 from openclaw_ray.core.results import StopReport
 from openclaw_ray.runtime.awaiting import Awaiting
@@ -92,6 +93,10 @@ class AsyncOperating:
     async def history(self, key: str, limit: int = 100, offset: int = 0) -> list[dict[str, Any]]:
         """A page of a session's transcript, newest last; see `Runtime.history`."""
         return await self._in_thread(self._sync.history, key, limit, offset)
+
+    async def audience(self, key: str) -> Audience:
+        """See `Runtime.audience`."""
+        return await self._in_thread(self._sync.audience, key)
 
     async def stats(self) -> RuntimeStats:
         """Figures of the runtime."""

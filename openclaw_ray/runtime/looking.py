@@ -5,9 +5,10 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
-from openclaw_ray.core.errors import RuntimeClosed, RuntimeUnavailable
+from openclaw_ray.core.audience import Audience, Denial
+from openclaw_ray.core.errors import AudienceDenied, RuntimeClosed, RuntimeUnavailable
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.limits import RuntimeLimits
@@ -76,6 +77,17 @@ class RuntimeView:
         )
         return [{"role": r.role, "text": r.text, "at": r.at, **(r.meta or {})} for r in rows]
 
+    def audience(self, key: str) -> Audience:
+        """Whose memory a session may see now (SPEC.md I3); what its own ``turn.audience()`` would give.
+
+        Raises:
+            AudienceDenied: it may see none; the reason says why.
+        """
+        [found] = self._query("view", "audience", {"requester": normalise_key(key)}, 1, 0)
+        if isinstance(found, Denial):
+            raise AudienceDenied(found.reason.value, found.at, found.text)
+        return cast("Audience", found)
+
     def events(self, after: int | None = None) -> Iterator[Event]:
         """Events as they are journaled, from now on or from above number ``after``, until the runtime closes."""
         return self._events_from(self._query("last_event") if after is None else after)
@@ -137,6 +149,7 @@ class RuntimeView:
             memory,
             self._peak,
             info["incarnation"],
+            {name: {"held": held, "waiting": waiting} for name, (held, waiting) in counts["limits"].items()},
         )
 
     # ------------------------------------------------------------------ inside

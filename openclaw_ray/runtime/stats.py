@@ -28,6 +28,7 @@ class RuntimeStats:
         memory_bytes: proportional memory of the runtime's processes on this host now.
         peak_memory_bytes: most seen by `stats` calls of this client.
         registry_incarnation: 1 for the first; each crash adds one.
+        limits: for each of ``ray.limits``, how many turns hold a place (``held``) and how many wait (``waiting``).
     """
 
     sessions_started: int
@@ -44,6 +45,7 @@ class RuntimeStats:
     memory_bytes: int = 0
     peak_memory_bytes: int = 0
     registry_incarnation: int = 1
+    limits: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """JSON form."""

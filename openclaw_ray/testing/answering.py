@@ -18,7 +18,7 @@ from openclaw_ray.core.errors import SpawnError, SpawnForbidden
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import mint_child, normalise_agent_id
 from openclaw_ray.core.lifecycle import Cause, RunState, result_status
-from openclaw_ray.core.protocol.messages import Outcome, Row, Spec
+from openclaw_ray.core.protocol.messages import Outcome, Permit, Row, Spec
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
 from openclaw_ray.testing.local.memory import ProcessMemory
 
@@ -179,6 +179,18 @@ class AnsweringPort:
     def append(self, role: str, text: str) -> None:
         """See `TurnPort.append`."""
         self.rows.append(Row(self.spec.session_id, self.spec.number, len(self.rows), role, text, self.spec.created))
+
+    def limit(self, name: str, cost: float) -> tuple[str, Future[Permit]]:
+        """See `TurnPort.limit`; everybody is let in at once."""
+        future: Future[Permit] = Future()
+        future.set_result(Permit(name))
+        return name, future
+
+    def limit_done(self, ask: str) -> None:
+        """See `TurnPort.limit_done`."""
+
+    def limit_back_off(self, name: str, seconds: float) -> None:
+        """See `TurnPort.limit_back_off`."""
 
     def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
         """There is no registry that could know: the test is told."""

@@ -12,6 +12,7 @@ from openclaw_ray.core.keys import main_key, normalise_agent_id, role
 from openclaw_ray.core.lifecycle import DeliveryState, RunKind
 from openclaw_ray.core.limits import Compat
 from openclaw_ray.core.named_map import MapItem
+from openclaw_ray.core.protocol.audiences import stamp_of
 from openclaw_ray.core.protocol.child_facts import child_facts
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.executors import counts_no_more
@@ -81,6 +82,7 @@ class Admitting:
             task_name=admit.task_name,
             cleanup=admit.cleanup,
             facts=facts,
+            stamp=stamp_of(s, requester, parent),
         )
         s.sessions[child.key] = child
         self._new_run(client, child, parent, requester, entry, admit)

@@ -96,6 +96,7 @@ class Cleanup:
         s.archive(session)
         session.session_id = new_id
         session.number += 1
+        session.revision += 1
         session.state_json = None
         session.host_rows = 0
         if session.state == SessionState.ENDED:

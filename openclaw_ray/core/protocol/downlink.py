@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.protocol.parts import Payload
+from openclaw_ray.core.protocol.permits import Permit
 from openclaw_ray.core.results import Completion, StopReport
 from openclaw_ray.core.session_facts import SessionFacts
 
@@ -86,7 +87,7 @@ class Warn:
     text: str
 
 
-DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn
+DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn | Permit
 
 
 @compact

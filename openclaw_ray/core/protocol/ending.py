@@ -11,7 +11,10 @@ from __future__ import annotations
 from openclaw_ray.core import lineage
 from openclaw_ray.core.lifecycle import Cause, PauseReason, RunKind, RunState
 from openclaw_ray.core.protocol.archiving import plan_forgetting
+from openclaw_ray.core.protocol.birth import Birth
 from openclaw_ray.core.protocol.delivery import Delivery, unheard
+from openclaw_ray.core.protocol.down import Down
+from openclaw_ray.core.protocol.limiting import Limiting
 from openclaw_ray.core.protocol.messages import (
     DeliverTo,
     Outcome,
@@ -20,6 +23,7 @@ from openclaw_ray.core.protocol.messages import (
     Warn,
 )
 from openclaw_ray.core.protocol.records import Actor, Run, Session
+from openclaw_ray.core.protocol.state import State
 from openclaw_ray.core.results import ErrorInfo
 
 __all__ = ["Ending"]
@@ -32,6 +36,10 @@ _TERMINAL_TEXT = {
 
 class Ending(Delivery):
     """Settling and finishing, over delivery, marks and what is kept."""
+
+    def __init__(self, state: State, down: Down, birth: Birth, limiting: Limiting) -> None:
+        super().__init__(state, down, birth)
+        self.limiting = limiting
 
     # ------------------------------------------------------------------ settle
 
@@ -193,6 +201,7 @@ class Ending(Delivery):
     def leave_actor(self, run: Run, actor: Actor | None, *, keep: bool) -> None:
         """The session leaves its actor: free for its class, or on its way to its end, once it holds no value."""
         s = self.s
+        self.limiting.left(run)
         self.down.close(run.activation)
         session = s.sessions[run.session]
         session.state = "passive"

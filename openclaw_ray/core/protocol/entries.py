@@ -19,6 +19,7 @@ from openclaw_ray.core.protocol.crew import Crew
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.hubstate import HubBatch
+from openclaw_ray.core.protocol.limiting import Limiting
 from openclaw_ray.core.protocol.maps import Maps
 from openclaw_ray.core.protocol.messages import Completed, Effect, Report
 from openclaw_ray.core.protocol.orphans import Orphans
@@ -44,6 +45,7 @@ class Entries:
     down: Down
     birth: Birth
     ending: Ending
+    limiting: Limiting
     turns: Turns
     crew: Crew
     clients: Clients
@@ -210,6 +212,7 @@ class Entries:
             now = self.s.clock.mono()
             self.archiving.sweep()
             self.turns.due(now)
+            self.limiting.due()
             self.down.due(now)
             if now >= self._idle_look:
                 self._idle_look = now + 1.0
@@ -225,6 +228,7 @@ class Entries:
         timer = self.s.next_timer()
         latest = self.archiving.next_look(now, now + (0.05 if self.s.recovering else 1.0))
         latest = max(now, self.retention.next_look(latest))
+        latest = self.limiting.next_at(now, latest)
         return latest if timer is None else min(latest, timer)
 
     def ended(self, run_id: str) -> Completed | None:

@@ -42,6 +42,7 @@ from openclaw_ray.core.protocol.parts import (
     Payload,
     Row,
 )
+from openclaw_ray.core.protocol.permits import BackOff, LimitAsk, LimitDone, Permit
 from openclaw_ray.core.protocol.up import (
     Admit,
     Answer,
@@ -73,6 +74,7 @@ __all__ = [
     "Admit",
     "Answer",
     "Archive",
+    "BackOff",
     "Bound",
     "Bye",
     "Cancel",
@@ -92,11 +94,14 @@ __all__ = [
     "HoldValue",
     "Join",
     "Kill",
+    "LimitAsk",
+    "LimitDone",
     "MapDone",
     "Notify",
     "Outcome",
     "Paused",
     "Payload",
+    "Permit",
     "Progress",
     "Refused",
     "Report",

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
 
+from openclaw_ray.core.audience import Stamp
 from openclaw_ray.core.handoff import HandOff
 from openclaw_ray.core.lifecycle import DeliveryState, PauseReason, RunState
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import Outcome, Payload
+from openclaw_ray.core.protocol.permits import Asked
 from openclaw_ray.core.results import Usage
 from openclaw_ray.core.session_facts import SessionFacts
 
@@ -145,6 +147,8 @@ class Run(Record):
     """Receivers that died with its completion, or refused it."""
     last_error: str | None = None
     """What the last of them came to."""
+    permits: tuple[Asked, ...] = ()
+    """What its turn wants of rate limits, or holds of them (`limiting`)."""
     suspended_at: float | None = None
     """Wall-clock seconds at which its delivery was suspended."""
     # memory alone
@@ -211,6 +215,10 @@ class Session(Record):
     """How often it was activated again for its children's ends after its process had died (`reviving`)."""
     facts: SessionFacts | None = None
     """What was settled about it at its birth."""
+    revision: int = 0
+    """How often it was begun anew under its key."""
+    stamp: Stamp | None = None
+    """What the host wrote on it when it was spawned (`audiences`)."""
     # memory alone
     run: str = _live("")
     """The run that owns the session now (one at a time)."""

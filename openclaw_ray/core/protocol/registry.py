@@ -28,9 +28,11 @@ from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.entries import Entries
 from openclaw_ray.core.protocol.journal import Journal, Write
+from openclaw_ray.core.protocol.limiting import Limiting
 from openclaw_ray.core.protocol.maps import Maps
 from openclaw_ray.core.protocol.messages import (
     Answer,
+    BackOff,
     Bye,
     Completed,
     Consumed,
@@ -39,6 +41,8 @@ from openclaw_ray.core.protocol.messages import (
     Got,
     Hello,
     Join,
+    LimitAsk,
+    LimitDone,
     MapDone,
     Paused,
     Progress,
@@ -88,7 +92,8 @@ class Registry(Entries):
         self.s = State(journal, limits, clock, pool_max=pool_max, cpus=cpus)
         self.down = Down(self.s)
         self.birth = Birth(self.s, self.down)
-        self.ending = Ending(self.s, self.down, self.birth)
+        self.limiting = Limiting(self.s, self.down)
+        self.ending = Ending(self.s, self.down, self.birth, self.limiting)
         self.turns = Turns(self.s, self.down, self.ending)
         self.stopping = Stopping(self.s, self.down, self.ending)
         self.crew = Crew(self.s, self.down, self.birth, self.ending)
@@ -104,6 +109,7 @@ class Registry(Entries):
         self._idle_look = 0.0
         journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])
         restore(self.s, self.down)
+        self.limiting.restore()
         self.crew.begin_adoption()
 
     def _archived_unheard(self, session: Session) -> None:
@@ -207,6 +213,12 @@ class Registry(Entries):
                 self.turns.usage(event)
             case MapDone():
                 self.turns.map_done(event)
+            case LimitAsk():
+                self.limiting.asked(event)
+            case LimitDone():
+                self.limiting.done(event)
+            case BackOff():
+                self.limiting.back_off(event)
             case StopAsk():
                 return self.stopping.asked(client, event)
             case Refused():

@@ -73,6 +73,7 @@ class Turns:
         self.ending.release_slot(run)
         run.state = RunState.PAUSED
         run.pause = PauseReason.WAITING
+        self.ending.limiting.paused(run)
         self.s.touch(run)
         self.s.event("run", run, reason="waiting")
 

@@ -10,6 +10,7 @@ from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.downlink import Spec
 from openclaw_ray.core.protocol.parts import CleanCheck, Outcome, Payload, Row
+from openclaw_ray.core.protocol.permits import BackOff, LimitAsk, LimitDone
 from openclaw_ray.core.results import Completion, Receipt, Usage
 from openclaw_ray.core.session_facts import ChildAsk
 
@@ -254,6 +255,9 @@ Event: TypeAlias = (
     | UsageAdded
     | MapDone
     | StopAsk
+    | LimitAsk
+    | LimitDone
+    | BackOff
 )
 
 

@@ -200,4 +200,4 @@ class LocalSession:
         """Its courier has ended: what the turn waits for fails."""
         turn = self.turn
         if turn is not None:
-            turn.requester.fail(error)
+            turn.fail(error)
