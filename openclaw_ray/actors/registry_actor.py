@@ -25,7 +25,7 @@ import ray
 
 from openclaw_ray.actors.crew_watch import CrewWatch
 from openclaw_ray.actors.hub_push import HubPush
-from openclaw_ray.actors.last_lease import LastLease
+from openclaw_ray.actors.lifetime import LastLease, Lifetime, hold_state
 from openclaw_ray.actors.pool_line import PoolLine
 from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.registry_entries import OperatorEntries
@@ -74,9 +74,9 @@ T = TypeVar("T")
 class RegistrySettings:
     """What the registry of a runtime is told at its birth, and again at each restart.
 
-    ``boot`` is new for each start of the runtime: what an older boot left behind is closed, not adopted. A ``detached``
-    one belongs to no process: it holds its state dir itself, and ends with its last client's lease. ``recover``: what
-    an older boot left un-ended is held until `RegistryActor.recover` decides.
+    ``boot`` is new for each start of the runtime: what an older boot left behind is closed, not adopted. ``lifetime``:
+    one that belongs to no process holds its state dir itself. ``recover``: what an older boot left un-ended is held
+    until `RegistryActor.recover` decides. ``since``: when it was started, in seconds since the epoch.
     """
 
     runtime: str
@@ -86,8 +86,9 @@ class RegistrySettings:
     pool_max: int
     cpus: int
     prewarm: int
-    detached: bool = False
+    lifetime: Lifetime = Lifetime.OWNER
     recover: bool = False
+    since: float = 0.0
 
 
 class RegistryActor(OperatorEntries):
@@ -103,7 +104,8 @@ class RegistryActor(OperatorEntries):
         with warnings.catch_warnings():  # Ray's own code for this uses what Ray itself has deprecated
             warnings.simplefilter("ignore")
             self._again = bool(ray.get_runtime_context().was_current_actor_reconstructed)
-        self.last_lease = LastLease(settings) if settings.detached else None
+        self.state_lock = hold_state(settings)
+        self.last_lease = LastLease(settings)
         self.ready = self._again
         self.journal = self._open()
         self._code: dict[str, tuple[Any, tuple[str, ...]]] = {}
@@ -398,8 +400,7 @@ class RegistryActor(OperatorEntries):
             silent = self.hub.silent(leased, lease) if leased else ()
             for client in silent:
                 self.enter(lambda core, c=client: core.client_silent(c))  # type: ignore[misc]
-            if self.last_lease is not None:
-                self.last_lease.look(bool(set(leased) - set(silent)))
+            self.last_lease.look(bool(set(leased) - set(silent)))
 
     def report_came(self, report: Report) -> None:
         """An actor said what it runs."""

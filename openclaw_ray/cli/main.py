@@ -18,7 +18,9 @@ from openclaw_ray.cli.output import discard_output
 from openclaw_ray.cli.run_command import run_command
 from openclaw_ray.cli.runs import runs
 from openclaw_ray.cli.sessions import sessions
+from openclaw_ray.cli.status import status
 from openclaw_ray.cli.tasks import tasks
+from openclaw_ray.cli.up import down, up
 
 __all__ = ["cli", "main", "run"]
 
@@ -53,7 +55,7 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for _command in (demo, run_command, map_command, agents, runs, sessions, tasks, config, doctor):
+for _command in (demo, run_command, map_command, up, down, status, agents, runs, sessions, tasks, config, doctor):
     cli.add_command(_command)
 
 

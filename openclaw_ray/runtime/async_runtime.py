@@ -100,6 +100,7 @@ class AsyncRuntime(AsyncOperating):
         *,
         app_dir: str | Path | None = None,
         on_client_lost: Literal["stop", "keep"] = "stop",
+        service: bool = False,
     ) -> Opening:
         """Start a runtime; ``rt = await AsyncRuntime.start(…)`` or ``async with AsyncRuntime.start(…) as rt``.
 
@@ -117,6 +118,7 @@ class AsyncRuntime(AsyncOperating):
                 runtime_env,
                 app_dir=app_dir,
                 on_client_lost=on_client_lost,
+                service=service,
             )
         )
 

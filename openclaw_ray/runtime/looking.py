@@ -128,6 +128,24 @@ class RuntimeView:
         found: list[bytes] = events if held else self._query("view", "events", {"after": seq}, _PAGE, 0)
         return [pickle.loads(event) for event in found]
 
+    def agents(self) -> dict[str, str]:
+        """The agents that the runtime knows: id, and where each is defined."""
+        return {agent: entry.origin for agent, entry in self._query("agents").items()}
+
+    def facts(self) -> dict[str, Any]:
+        """What it is: ``lifetime`` (``owner``, ``clients`` or ``service``), ``since`` (seconds since the epoch),
+        ``stateDir``, ``configRev``, ``lanes`` (name, width, slots taken), ``stepCpuP99Ms``."""
+        info = self._query("info")
+        settings = info["settings"]
+        return {
+            "lifetime": settings.lifetime.value,
+            "since": settings.since,
+            "stateDir": settings.state_dir,
+            "configRev": settings.limits.config_rev,
+            "lanes": info["counts"]["lanes"],
+            "stepCpuP99Ms": info["step"]["cpu_p99_ms"],
+        }
+
     def stats(self) -> RuntimeStats:
         """Figures of the runtime."""
         info = self._query("info")

@@ -7,12 +7,13 @@ import socket
 import time
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.actors.asking import ask
 from openclaw_ray.actors.here import running_turn
+from openclaw_ray.actors.lifetime import Lifetime
 from openclaw_ray.actors.names import find_actor, runtimes_alive
 from openclaw_ray.core.errors import RayUnreachable, RuntimeInUse, RuntimeNotFound, RuntimeUnavailable
 from openclaw_ray.runtime.client import Client, TurnClient
@@ -37,7 +38,8 @@ _LOOK_EVERY = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What an open runtime consists of; ``engine`` is there for the process that owns its actors."""
+    """What an open runtime consists of; ``engine`` is there for the process that owns its actors, ``recovered`` for the
+    one that started them."""
 
     client: Client | TurnClient
     guest: Guest
@@ -45,6 +47,7 @@ class Opened:
     config: Config
     limits: RuntimeLimits
     pool_max: int
+    recovered: Mapping[str, int] = field(default_factory=dict)
 
 
 def start(
@@ -58,6 +61,7 @@ def start(
     app_dir: str | Path | None,
     on_lost: str,
     recover: bool = False,
+    service: bool = False,
 ) -> Opened:
     """See `Runtime.start`."""
     from ray.exceptions import ActorDiedError
@@ -70,12 +74,15 @@ def start(
     settings = load(dict(config) if isinstance(config, Mapping) else config)
     if name is not None:
         check_name(name)
+    elif service:
+        raise ValueError("a service needs a name: it is found, and taken down, by it")
     elif recover and state_dir is None:
         raise ValueError("recover=True needs a name or a state_dir: without one nothing of before is there")
     known = list(agents)
     bundle = make_bundle(known, app_dir=None if app_dir is None else str(app_dir)) if known else None
     wanted = Wanted(settings, bundle, state_dir, runtime_env)
-    guest = attach(near=address_of(name) if name is not None and if_exists == "connect" else "")
+    near = address_of(name) if name is not None and (service or if_exists == "connect") else ""
+    guest = attach(start=not service, near=near)
     try:
         until = time.monotonic() + _SETTLED_WITHIN
         while True:
@@ -84,7 +91,7 @@ def start(
                     if if_exists != "connect":
                         raise RuntimeInUse(name, *_who(name))
                     return _joined(name, settings, guest, on_lost, wanted)
-                detached = if_exists == "connect" and name is not None and in_ray_worker()
+                lifetime = _lifetime(service, if_exists == "connect" and name is not None)
                 engine = start_engine(
                     guest,
                     settings,
@@ -92,7 +99,7 @@ def start(
                     name=name,
                     state_dir=state_dir,
                     runtime_env=runtime_env,
-                    detached=detached,
+                    lifetime=lifetime,
                     recover=recover,
                 )
                 break
@@ -105,16 +112,25 @@ def start(
             ids = [a.id for a in bundle.agents] if bundle is not None else []
             client = _client(engine.name, settings, ids, engine.limits)
             client.requester.modules = bundle.modules if bundle is not None else ()
-            client.open(leased=detached, on_lost=on_lost if detached else "stop")
+            owned = lifetime is Lifetime.OWNER
+            client.open(leased=not owned, on_lost="stop" if owned else on_lost)
         except BaseException:
             engine.end()
             raise
         for note in engine.notes:
             warnings.warn(note, stacklevel=3)
-        return Opened(client, guest, None if detached else engine, settings, engine.limits, engine.pool_max)
+        held = engine if owned else None
+        return Opened(client, guest, held, settings, engine.limits, engine.pool_max, engine.recovered)
     except BaseException:
         guest.leave()
         raise
+
+
+def _lifetime(service: bool, joins: bool) -> Lifetime:
+    """What is started by a process that may be gone at any time belongs to no process."""
+    if service:
+        return Lifetime.SERVICE
+    return Lifetime.CLIENTS if joins and in_ray_worker() else Lifetime.OWNER
 
 
 def join(name: str, on_lost: str) -> Opened:

@@ -25,6 +25,7 @@ from openclaw_ray.runtime.stopped import answered
 
 if TYPE_CHECKING:
     from openclaw_ray.config import Change, Config
+    from openclaw_ray.runtime.service import DownReport
 
 __all__ = ["Runtime"]
 
@@ -37,6 +38,7 @@ class Runtime(Operating):
         self._guest = opened.guest
         self._engine = opened.engine
         self._config = opened.config
+        self._recovered = opened.recovered
         # before Ray's own, which was registered earlier: a program may end without closing
         self._pid = os.getpid()
         atexit.register(self._at_exit)
@@ -56,6 +58,7 @@ class Runtime(Operating):
         *,
         app_dir: str | Path | None = None,
         on_client_lost: Literal["stop", "keep"] = "stop",
+        service: bool = False,
     ) -> Runtime:
         """Start a runtime that this process owns: everything ends with `close`, or with the process.
 
@@ -73,13 +76,15 @@ class Runtime(Operating):
             runtime_env: Ray's, for the session processes.
             app_dir: folder put on the session processes' ``sys.path``.
             on_client_lost: whether a connected client's root is stopped when the client is gone.
+            service: have it live on its own, in a Ray that is there already, until `down`. It needs a name, and is
+                found by it: `connect`.
 
         Raises:
             ConfigError, DuplicateAgent, AgentNotPicklable, AgentImportError: the input, before anything runs.
             RuntimeInUse: the name, or its state dir, has an opener.
             StateDirError: the state dir cannot be used.
             RayUnreachable, RayClientUnsupported: Ray.
-            ValueError: ``recover`` without a name or a state dir.
+            ValueError: ``recover`` without a name or a state dir, ``service`` without a name.
         """
         opened = opening.start(
             config,
@@ -91,8 +96,16 @@ class Runtime(Operating):
             app_dir=app_dir,
             on_lost=on_client_lost,
             recover=recover,
+            service=service,
         )
         return cls(opened)
+
+    @staticmethod
+    def down(name: str, *, keep: bool = False, force: bool = False) -> DownReport:
+        """End a runtime that was started as a service, wherever it runs; see `openclaw_ray.runtime.service.down`."""
+        from openclaw_ray.runtime.service import down
+
+        return down(name, keep=keep, force=force)
 
     @classmethod
     def connect(cls, name: str, *, on_client_lost: Literal["stop", "keep"] = "stop") -> Runtime:
@@ -155,6 +168,11 @@ class Runtime(Operating):
         return self._client.root_key
 
     @property
+    def ray_address(self) -> str:
+        """Address of the Ray that it is in."""
+        return self._guest.address
+
+    @property
     def state_dir(self) -> Path:
         """Where the runtime keeps its state, on the node of its registry."""
         if self._engine is not None:
@@ -165,7 +183,7 @@ class Runtime(Operating):
     def recovered(self) -> dict[str, int]:
         """What a start with ``recover=True`` made of runs that had not ended: how many were ``resumed``, ``requeued``,
         left ``waiting`` for their children, ``interrupted`` for good, or ended with a ``tombstone`` (SPEC.md H5)."""
-        return dict(self._engine.recovered) if self._engine is not None else {}
+        return dict(self._recovered)
 
     # ------------------------------------------------------------------ work
 

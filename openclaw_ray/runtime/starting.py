@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from openclaw_ray.actors.asking import ask
+from openclaw_ray.actors.lifetime import Lifetime
 from openclaw_ray.actors.names import NAMESPACE, actor_name, find_actor
 from openclaw_ray.config import Config
 from openclaw_ray.core.errors import (
@@ -112,7 +113,7 @@ def start_engine(
     name: str | None,
     state_dir: str | Path | None,
     runtime_env: dict[str, Any] | None,
-    detached: bool = False,
+    lifetime: Lifetime = Lifetime.OWNER,
     recover: bool = False,
 ) -> Engine:
     """Create the actors, register the agents, and decide what an earlier start left un-ended (2, 3, 4).
@@ -131,11 +132,11 @@ def start_engine(
     place = state_dir_for(name, state_dir, _session_dir())
     runtime = name or place.name
     lock = StateLock(place, runtime, guest.address)
-    if not detached:  # else the registry takes it: this process may be gone at any time
+    if lifetime is Lifetime.OWNER:  # else the registry takes it: this process may be gone at any time
         lock.acquire()
     engine: Engine | None = None
     try:
-        engine = _create(runtime, place, lock, limits, pool_max, cpus, config, runtime_env, detached, recover)
+        engine = _create(runtime, place, lock, limits, pool_max, cpus, config, runtime_env, lifetime, recover)
         engine.notes = notes
         _wait_until_up(engine)
         if bundle is not None:
@@ -161,7 +162,7 @@ def _create(
     cpus: int,
     config: Config,
     runtime_env: dict[str, Any] | None,
-    detached: bool,
+    lifetime: Lifetime,
     recover: bool,
 ) -> Engine:
     import ray
@@ -180,11 +181,20 @@ def _create(
         "max_task_retries": 0,
         "scheduling_strategy": here,
     }
-    if detached:
+    if lifetime is not Lifetime.OWNER:
         common["lifetime"] = "detached"
     prewarm = limits.pool_prewarm if limits.pool_prewarm is not None else 2 * cpus
     settings = RegistrySettings(
-        runtime, uuid.uuid4().hex, str(place), limits, pool_max, cpus, min(prewarm, pool_max), detached, recover
+        runtime,
+        uuid.uuid4().hex,
+        str(place),
+        limits,
+        pool_max,
+        cpus,
+        min(prewarm, pool_max),
+        lifetime,
+        recover,
+        time.time(),
     )
     session = SessionSettings(
         runtime, str(place), limits.registry_timeout_seconds, limits.pool_max_growth_mb, runtime_env

@@ -13,6 +13,7 @@ import pytest
 from openclaw_ray import config
 from openclaw_ray.config import ConfigError
 from openclaw_ray.core.limits import AgentLimits, Compat, JournalSync, PoolReuse, Recovery, RuntimeLimits
+from openclaw_ray.core.rate_limits import LimitRule
 
 
 def limits(source: dict[str, Any] | None = None, cpus: int = 2) -> RuntimeLimits:
@@ -62,6 +63,7 @@ SETTINGS: dict[str, Any] = {
         "budgets": {"sessionsPerTree": 20, "tokensPerTree": 1000, "costPerTree": 1.5},
         "journal": {"sync": "full"},
         "pingPongWithSubagents": False,
+        "limits": {"api": {"rate": 20, "per": 60, "burst": 3, "concurrent": 5}},
     },
 }
 
@@ -99,6 +101,7 @@ def test_every_setting_has_an_effect() -> None:
         cost_per_tree=1.5,
         compat=Compat.V2026_7,
         config_rev=made.config_rev,
+        rates=(LimitRule("api", 20.0, 60.0, 3.0, 5),),
     )
     untouched = [
         one.name for one in fields(RuntimeLimits) if getattr(made, one.name) == getattr(limits(), one.name)
