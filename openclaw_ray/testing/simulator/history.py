@@ -107,6 +107,7 @@ class History:
         self.commits += 1
         ended: list[str] = []
         discarded: list[str] = []
+        failed: list[str] = []
         for write in writes:
             if write.table in ("runs", "roots") and write.data is not None:
                 run_id = str(write.key)
@@ -116,6 +117,8 @@ class History:
                     ended.append(run_id)
                 if self.runs[run_id]["delivery"] is DeliveryState.DISCARDED is not was:
                     discarded.append(run_id)
+                if self.runs[run_id]["delivery"] is DeliveryState.FAILED is not was:
+                    failed.append(run_id)
             elif write.table == "actors":
                 if write.data is None:
                     self.actors.pop(str(write.key), None)
@@ -133,6 +136,8 @@ class History:
             self._ended(run_id)
         for run_id in discarded:
             self._discarded(run_id)
+        for run_id in failed:
+            self._failed(run_id)
 
     def _run(self, run_id: str, values: tuple[Any, ...]) -> bool:
         """Take in a run's record; True if it has ended with it."""
@@ -197,6 +202,11 @@ class History:
         for client in clients:
             if (client, run_id) in self.given and not stopped and self.cluster.said_bye(client):
                 self.broken("what is consumed is delivered", f"{run_id} was given to {client} and is discarded")
+
+    def _failed(self, run_id: str) -> None:
+        """A delivery fails for good only if its requester was archived first: nothing else here is permanent."""
+        if not any(view["session"] in self.archives.cleared for _, view in self.above(run_id)):
+            self.broken("each announce is delivered", f"{run_id} has failed, and nothing above it was archived")
 
     # ------------------------------------------------------------------ lineage and marks
 
