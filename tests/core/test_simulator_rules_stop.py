@@ -22,8 +22,8 @@ from openclaw_ray.core.protocol.courier import Courier
 from openclaw_ray.core.protocol.crew import Crew
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.messages import ReportAsk
-from openclaw_ray.core.protocol.records import Mark
 from openclaw_ray.core.protocol.orphans import Orphans
+from openclaw_ray.core.protocol.records import Mark
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.state import State
 from openclaw_ray.core.protocol.turns import Turns
