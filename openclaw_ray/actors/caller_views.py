@@ -13,6 +13,7 @@ from openclaw_ray.core.limits import Compat
 from openclaw_ray.core.policy import ToolView, effective_tools
 from openclaw_ray.core.protocol import control
 from openclaw_ray.core.protocol.archiving import find_session
+from openclaw_ray.core.protocol.executors import counts_no_more
 from openclaw_ray.core.protocol.records import Run, Session, thaw
 from openclaw_ray.core.protocol.restart import is_replaced, replaces
 from openclaw_ray.core.protocol.reviving import takes_further_turns
@@ -56,6 +57,7 @@ def children_of(
         found[run.id] = core.s.runs.get(run.id, run)
     for run in _un_ended(core, requester):
         found[run.id] = run
+    found = {run.id: run for run in found.values() if not counts_no_more(core.s, run)}
     ordered = sorted(found.values(), key=lambda run: run.seq, reverse=True)
     shown = (run for run in ordered if run.route != "ask" and not is_replaced(run))
     return [child_facts(core, run, waiting.get(run.id)) for run in shown]

@@ -61,11 +61,14 @@ from openclaw_ray.core.protocol.reloading import kept_limits
 from openclaw_ray.core.protocol.reports import report_of
 from openclaw_ray.core.results import StopReport
 from openclaw_ray.core.session_asks import Asker
+from openclaw_ray.store.pruning import prune_archives
 from openclaw_ray.store.sqlite_journal import SqliteJournal
 
 __all__ = ["REGISTRY_GROUPS", "RegistryActor", "RegistrySettings"]
 
 REGISTRY_GROUPS = {"step": 1, "query": 2, "notice": 1, "wait": 1, "auth": 1}
+_PRUNE_EVERY = 3600.0
+"""Seconds between two looks for archived transcripts that are past their time."""
 _MEND_EVERY = 0.2
 """Seconds between two tries to begin anew from a journal that refuses."""
 T = TypeVar("T")
@@ -130,6 +133,7 @@ class RegistryActor(OperatorEntries, AuthEntries):
             "pool": self.pool.stand,
             "leases": self._leases,
             "checkpoints": self._checkpoints,
+            "pruning": self._prune,
         }
         for name, target in threads.items():
             threading.Thread(target=target, name=f"openclaw-{name}", daemon=True).start()
@@ -398,6 +402,14 @@ class RegistryActor(OperatorEntries, AuthEntries):
             time.sleep(1.0)
             with contextlib.suppress(JournalFault):
                 self.journal.checkpoint()
+
+    def _prune(self) -> None:
+        """Remove the files of transcripts that were archived long ago, beside everything else."""
+        while True:
+            time.sleep(_PRUNE_EVERY)
+            before = time.time() - self.core.s.limits.prune_after
+            while prune_archives(self.settings.state_dir, before):
+                time.sleep(1.0)
 
     def _leases(self) -> None:
         """Which clients have been silent for their lease (PROTOCOL.md 2.5)."""

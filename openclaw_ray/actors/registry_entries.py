@@ -15,6 +15,7 @@ from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
 from openclaw_ray.core.named_map import ClaimAnswer
 from openclaw_ray.core.protocol.messages import Effect
 from openclaw_ray.core.protocol.registry import Registry
+from openclaw_ray.core.protocol.retention import Cursor
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.core.protocol.upkeep import Done
 from openclaw_ray.core.session_asks import Asker, SessionAnswer
@@ -98,22 +99,22 @@ class OperatorEntries:
             return dict(self.core.s.agents)
 
     @ray.method(concurrency_group="query")
-    def redeliver(self, run_id: str) -> bool:
-        """See `Registry.redeliver`.
+    def redeliver(self, run_id: str) -> str:
+        """See `Registry.redeliver`; gives a word of `DeliveryWord`.
 
         Raises:
             JournalFault: nothing was changed.
         """
-        return self._change(lambda core: core.redeliver(run_id))
+        return self._change(lambda core: core.redeliver(run_id)).value
 
     @ray.method(concurrency_group="query")
-    def dismiss(self, run_id: str) -> bool:
-        """See `Registry.dismiss`.
+    def dismiss(self, run_id: str) -> str:
+        """See `Registry.dismiss`; gives a word of `DeliveryWord`.
 
         Raises:
             JournalFault: nothing was changed.
         """
-        return self._change(lambda core: core.dismiss(run_id))
+        return self._change(lambda core: core.dismiss(run_id)).value
 
     @ray.method(concurrency_group="query")
     def recover(self) -> dict[str, int]:
@@ -176,6 +177,15 @@ class OperatorEntries:
             JournalFault: nothing was changed.
         """
         return self._change(lambda core: core.maintain(runs, apply=apply))
+
+    @ray.method(concurrency_group="query")
+    def retain(self, cursor: Cursor, apply: bool) -> tuple[list[Done], Cursor | None]:
+        """One look of a round of retention, see `openclaw_ray.core.protocol.retention`; may be asked again.
+
+        Raises:
+            JournalFault: nothing was changed.
+        """
+        return self._change(lambda core: core.retain(cursor, apply=apply))
 
     @ray.method(concurrency_group="query")
     def claim_map(self, map_id: str, claim: str, client: str, receiver: str) -> ClaimAnswer:

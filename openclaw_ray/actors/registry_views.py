@@ -227,6 +227,7 @@ def run_row(run: Run) -> dict[str, Any]:
             "delivery_status": run.delivery.value,
             "delivery_attempts": run.failed_attempts or None,
             "delivery_error": run.last_error,
+            "suspended_at": None if run.suspended_at is None else round(run.suspended_at * 1000),
             "error": None if error is None else error.to_json(),
             "text": None if outcome is None or outcome.text is None else outcome.text[:200],
             "progress": None if run.progress is None else run.progress[0],

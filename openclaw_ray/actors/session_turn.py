@@ -95,6 +95,7 @@ class SessionTurn:
         self._recent: deque[Row] = deque(maxlen=_RECENT)
         self._rows_armed = False
         self._lasts = False
+        self._heard = not spec.completions
         self._row_seq = 0
         self._waits = 0
         self._wait_number = 0
@@ -220,7 +221,7 @@ class SessionTurn:
         enter_folder(facts)
 
     def _started(self, began: float) -> None:
-        self.courier.post(Started(self.spec.run, self.spec.activation, time.monotonic() - began))
+        self.courier.post(Started(self.spec.run, self.spec.activation, time.monotonic() - began, self._heard))
         self._lasts = True  # a turn that is over at once pays nothing for what may be lost with it
         self._send_rows_soon()
 
@@ -298,6 +299,7 @@ class SessionTurn:
 
     def consume(self, run_ids: Sequence[str]) -> None:
         """See `TurnPort.consume`."""
+        self._heard = True
         self.requester.consume(run_ids)
 
     def pause(self) -> None:

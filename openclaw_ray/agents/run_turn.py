@@ -118,7 +118,7 @@ class TurnRunner:
         turn = kind(
             spec, port, input=input, completions=ends, on_cancel=stop, catalog=tools, attachments=attachments
         )
-        if ends:
+        if ends and outcome is None:  # an agent that cannot be constructed has heard of nothing
             port.consume([done.run_id for done in ends])
         held, state, end = None, None, None
         self._turn = turn

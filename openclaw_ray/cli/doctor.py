@@ -30,7 +30,7 @@ _SHOWN = 5
     help="Configuration (JSON5).  [default: OPENCLAW_CONFIG_PATH, else ~/.openclaw/openclaw.json]",
 )
 @click.option("--state", metavar="DIR", help="State dir.  [default: that of named runtimes, ~/.openclaw/ray]")
-@click.option("--fix", "mend", is_flag=True, help="Have sessions that were resumed too often be resumed again.")
+@click.option("--fix", "mend", is_flag=True, help="Let go of tombstones; print what to take out of allowlists.")
 @click.option("--name", metavar="NAME", help="--fix: of this live runtime.  [default: all on this machine]")
 def doctor(
     as_json: bool, address: str | None, config_file: str | None, state: str | None, mend: bool, name: str | None
@@ -38,8 +38,9 @@ def doctor(
     """Check Ray, the cluster at --address, limits of this machine, the state dir and the configuration.
 
     Nothing is changed without --fix: state that dead runtimes have left is listed, never deleted. With it, sessions of
-    live runtimes that restarts do not resume any more (they have a tombstone) are let go. A cluster is given 30
-    seconds to answer.
+    live runtimes that restarts do not resume any more (they have a tombstone) are let go, and each id that an allowlist
+    of the configuration names without there being such an agent is printed with its place: the file itself is yours,
+    and is never written. A cluster is given 30 seconds to answer.
 
     \b
     Exit status: 0 nothing failed (there may be warnings), 1 something did.
@@ -50,6 +51,8 @@ def doctor(
         facts = look(address, config_file, state)
         found = check_all(facts)
         failed = any(check.verdict is Verdict.FAIL for check in found)
+        for stale in facts.stale_allowed if mend else ():
+            click.echo(f"note: to take out: {stale}", err=True)
         for runtime, key in _mended(mend, name):
             click.echo(f"note: {key} of runtime {runtime} is resumed again after a restart", err=True)
         if as_json:

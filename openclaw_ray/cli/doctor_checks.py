@@ -66,6 +66,7 @@ def check_all(facts: Facts) -> list[Check]:
         *_cluster(facts),
         _config(facts),
         *_credentials(facts),
+        *_allowlists(facts),
         *_pool(facts),
         _shared_memory(facts),
         _state_dir(facts),
@@ -128,6 +129,15 @@ def _credentials(facts: Facts) -> Iterator[Check]:
         yield Check("credential stores", Verdict.WARN, f"others on this machine can get at them: {detail}", remedy)
     if not broken and not wide:
         yield Check("credential stores", Verdict.OK, f"{len(facts.stores)} that their owner alone can read")
+
+
+def _allowlists(facts: Facts) -> Iterator[Check]:
+    if not facts.stale_allowed:
+        return
+    first, *more = facts.stale_allowed
+    detail = first + (f" (and {len(more)} more)" if more else "")
+    remedy = "take it out, or correct it (`doctor --fix` prints each); leave it if that agent is passed in code"
+    yield Check("allowlists", Verdict.WARN, detail, remedy)
 
 
 def _pool(facts: Facts) -> Iterator[Check]:

@@ -80,6 +80,7 @@ class Facts:
         shm_free: free in ``/dev/shm``, `None` if there is none.
         state_dir, state_error, state_free: where state goes, why it cannot, and the room there.
         config_source, config_error, config_tolerated: the configuration, and keys in it that we do not implement.
+        stale_allowed: what its allowlists name that is no agent of it; a sentence each.
         leftovers: state that nobody has open.
         stores: credential stores.
     """
@@ -105,5 +106,6 @@ class Facts:
     config_source: str = ""
     config_error: str = ""
     config_tolerated: int = 0
+    stale_allowed: tuple[str, ...] = ()
     leftovers: tuple[Leftover, ...] = field(default=())
     stores: tuple[CredentialStore, ...] = ()

@@ -72,6 +72,7 @@ def gather(address: str | None, config_file: str | None, state_dir: str | None) 
         config_source=configured.source,
         config_error=configured.error,
         config_tolerated=configured.tolerated,
+        stale_allowed=configured.stale,
         leftovers=_leftovers(),
         stores=_stores(configured.stores),
     )
@@ -120,6 +121,7 @@ class _Configured(NamedTuple):
     source: str
     error: str = ""
     tolerated: int = 0
+    stale: tuple[str, ...] = ()
     pool_max: int | None = None
     pool_max_set: bool = False
     stores: tuple[str, ...] = ()
@@ -127,7 +129,7 @@ class _Configured(NamedTuple):
 
 def _configuration(file: str | None, memory: int) -> _Configured:
     from openclaw_ray.cli.opening import config_source
-    from openclaw_ray.config import load
+    from openclaw_ray.config import load, stale_ids
     from openclaw_ray.core.errors import ConfigError, PoolTooSmall
     from openclaw_ray.runtime.starting import fit_limits
 
@@ -140,7 +142,8 @@ def _configuration(file: str | None, memory: int) -> _Configured:
         _, ceiling, _ = fit_limits(limits, cpus, memory)
     except (ConfigError, PoolTooSmall) as error:
         return _Configured(shown, str(error))
-    known = (len(config.tolerated), ceiling, limits.pool_max is not None)
+    stale = tuple(str(each) for each in stale_ids(config))
+    known = (len(config.tolerated), stale, ceiling, limits.pool_max is not None)
     return _Configured(shown, "", *known, config.auth_stores())
 
 

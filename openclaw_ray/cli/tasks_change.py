@@ -16,6 +16,7 @@ from openclaw_ray.cli.output import JsonLines, data_stream
 from openclaw_ray.cli.table import print_table
 from openclaw_ray.cli.tasks_find import known_task
 from openclaw_ray.cli.view import LiveView, open_view
+from openclaw_ray.core.errors import DeliveryRefused
 from openclaw_ray.core.ledger import expired, task_row
 from openclaw_ray.core.lifecycle import DeliveryState
 
@@ -69,8 +70,8 @@ def cancel(task: str, timeout: float | None, as_json: bool, name: str | None) ->
 @click.option("--json", "as_json", is_flag=True, help="The task as one JSON object.")
 @live_option
 def retry(task: str, as_json: bool, name: str | None) -> int:
-    """Deliver the announce of the ended task TASK again: one that was suspended, after four receivers died of it.
-    Nothing runs again.
+    """Deliver the announce of the ended task TASK again: one that was suspended, after four receivers died of it
+    or could not be started, or that failed. Nothing runs again.
 
     \b
     Exit status: 0 it is on its way or delivered, 1 not, 2 no such task or runtime.
@@ -102,7 +103,10 @@ def _delivery(
 ) -> int:
     with open_live(name) as view:
         run_id = str(known_task(view, task)["runId"])
-        change(view, run_id)
+        try:
+            change(view, run_id)
+        except DeliveryRefused as error:
+            raise CommandError(str(error), FAILED) from None
         row = task_row(known_task(view, run_id))
         if as_json:
             JsonLines().write(row)
@@ -119,7 +123,9 @@ def _delivery(
 @click.option("--state", metavar="DIR", help="Read this state dir.")
 @click.option("--name", metavar="NAME", help="The runtime NAME.  [default: the newest, or the only live one]")
 def maintenance(apply: bool, as_json: bool, name: str | None, state: str | None) -> int:
-    """Drop tasks that ended more than 7 days ago (lost ones: 24 hours), and end those that nothing else can end.
+    """Drop tasks that ended more than 7 days ago (lost ones: 24 hours), events as old, and sessions that ended before
+    session.maintenance.pruneAfter; end tasks that nothing else can end. A live runtime does all of it by itself, within
+    the hour.
 
     Without --apply nothing is changed. A runtime that does not run is only looked at; its next start closes what is
     un-ended.

@@ -18,6 +18,7 @@ from openclaw_ray.config._describe import Row, json_schema, rows, table
 from openclaw_ray.config._effective import A2A, Bindings, Setting
 from openclaw_ray.config._load import load, loads
 from openclaw_ray.config._notices import Notice, NoticeKind
+from openclaw_ray.config._stale import StaleId, stale_ids
 from openclaw_ray.core.errors import ConfigError, ConfigFault
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "NoticeKind",
     "Row",
     "Setting",
+    "StaleId",
     "TakesEffect",
     "changes",
     "json_schema",
@@ -38,5 +40,6 @@ __all__ = [
     "load",
     "loads",
     "rows",
+    "stale_ids",
     "table",
 ]

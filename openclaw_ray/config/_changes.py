@@ -48,6 +48,7 @@ _LIVE: Final = {
     "a2a.enabled": "sessions",
     "a2a.maxPingPongTurns": "sessions",
     "agents.defaults.maxConcurrent": "main_lane",
+    "agents.defaults.subagents.announceTimeoutMs": "announce_timeout_ms",
     "agents.defaults.subagents.archiveAfterMinutes": "archive_after_minutes",
     "agents.defaults.subagents.maxChildrenPerAgent": "max_children",
     "agents.defaults.subagents.maxConcurrent": "max_concurrent",
@@ -58,6 +59,7 @@ _LIVE: Final = {
     "ray.pool.prewarm": "pool_prewarm",
     "ray.pool.reuse": "pool_reuse",
     "ray.stopGraceSeconds": "stop_grace_seconds",
+    "session.maintenance.pruneAfter": "prune_after",
     "tools.sessions.visibility": "sessions",
     **{
         f"tools.sessions_spawn.attachments.{key}": "attachments"

@@ -16,6 +16,7 @@ from openclaw_ray.config._fields import plain
 from openclaw_ray.config._model import AgentEntry, Root
 from openclaw_ray.config._notices import Notice
 from openclaw_ray.config._policy import agent_tools, tool_rules
+from openclaw_ray.config._types import seconds_of
 from openclaw_ray.core.attachments import AttachmentLimits
 from openclaw_ray.core.keys import normalise_agent_id
 from openclaw_ray.core.limits import AgentLimits, Compat, RuntimeLimits
@@ -172,6 +173,7 @@ class Config:
             turn_timeout_seconds=defaults.timeout_seconds,
             announce_timeout_ms=min(children.announce_timeout_ms, _TIMER_MAX),
             archive_after_minutes=children.archive_after_minutes,
+            prune_after=seconds_of(self.root.session.maintenance.prune_after),
             pool_max=ray.pool.max,
             pool_prewarm=ray.pool.prewarm,
             pool_reuse=ray.pool.reuse,
@@ -234,6 +236,10 @@ class Config:
         for agent_id, path, entry in self._entries():
             found.setdefault(normalise_agent_id(agent_id) or agent_id, []).append((path, entry))
         return found
+
+    def entries(self) -> Iterator[tuple[str, AgentEntry]]:
+        """(path, entry) of each place that names an agent."""
+        return ((path, entry) for _, path, entry in self._entries())
 
     def _entries(self) -> Iterator[tuple[str, str, AgentEntry]]:
         for key, entry in self.root.agents.entries.items():

@@ -74,7 +74,7 @@ class Maintenance(Section):
     """``session.maintenance``."""
 
     prune_after: Annotated[str | float, Duration()] = Field(
-        default="30d", description="age at which sessions that nobody uses are removed"
+        default="30d", description="how long a session is kept after its end, and its archived transcript"
     )
 
 

@@ -66,7 +66,6 @@ NOT_YET: Final = (
     "session.dmScope",
     "session.identityLinks",
     "session.mainKey",
-    "session.maintenance",
     "session.reset",
     "session.resetTriggers",
     "session.scope",

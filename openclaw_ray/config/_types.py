@@ -19,7 +19,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from openclaw_ray.config._env import FromEnv, as_written
 from openclaw_ray.core.admission import normalise_allow
 
-__all__ = ["Amounts", "Choice", "Duration", "Flag", "Names", "Number", "Sort", "Text", "Whole", "show"]
+__all__ = ["Amounts", "Choice", "Duration", "Flag", "Names", "Number", "Sort", "Text", "Whole", "seconds_of", "show"]
 
 
 _SAFE: Final = 2**53 - 1  # the largest number up to which JSON's readers agree on whole numbers
@@ -243,6 +243,17 @@ def _normalised(ids: list[str] | tuple[str, ...]) -> tuple[str, ...]:
 
 
 _DURATION: Final = re.compile(r"(\d+(\.\d+)?(ms|s|m|h|d))+")
+
+
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+def seconds_of(duration: str | float) -> float:
+    """Seconds of a time that `Duration` has accepted; a number is one of days."""
+    if not isinstance(duration, str):
+        return duration * _UNITS["d"]
+    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", duration.strip().lower())
+    return sum(float(amount) * _UNITS[unit] for amount, unit in parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ __all__ = [
     "AskTimeout",
     "AudienceDenied",
     "CannotWait",
+    "DeliveryRefused",
     "InvalidItem",
     "JoinTimeout",
     "NotControlled",
@@ -26,6 +27,7 @@ __all__ = [
     "RunTimedOut",
     "SessionForbidden",
     "Stopped",
+    "UnknownRun",
     "ValueLost",
     "error_for_result",
 ]
@@ -137,6 +139,42 @@ class Stopped(RunCancelled):
             f"{r.key} was stopped: {r.stopped} runs stopped ({r.forced} forced), "
             f"{r.finished} had finished, {r.failed} failed to stop"
         )
+
+
+@dataclass(eq=False, repr=False)
+class UnknownRun(OpenClawRayError, LookupError):
+    """There is no run of that id, or its record is past its retention."""
+
+    run_id: str
+
+    def __str__(self) -> str:
+        return f"no run {self.run_id!r}; `openclaw-ray tasks list` lists the ids, which are kept for 7 days"
+
+
+@dataclass(eq=False, repr=False)
+class DeliveryRefused(OpenClawRayError):
+    """The delivery of a run's end is not one to ``redeliver`` or ``dismiss`` (SPEC.md F6); it is as it was.
+
+    Attributes:
+        run_id: the run.
+        change: ``redeliver`` or ``dismiss``.
+        why: ``open``, ``not_required``, ``delivered``, ``discarded`` or ``nobody``.
+    """
+
+    run_id: str
+    change: str
+    why: str
+
+    def __str__(self) -> str:
+        why = {
+            "open": "it has not ended",
+            "not_required": "its end is announced to nobody",
+            "delivered": "its end was delivered",
+            "discarded": "it was dismissed, or its requester was stopped",
+            "nobody": "nobody is there to be told; `openclaw-ray tasks show` has its outcome",
+        }.get(self.why, self.why)
+        done = "delivered again" if self.change == "redeliver" else "dismissed"
+        return f"the announce of run {self.run_id} was not {done}: {why}"
 
 
 @dataclass(eq=False, repr=False)

@@ -56,7 +56,7 @@ def kept_until(row: Row) -> int | None:
 def expired(row: Row, now: int) -> bool:
     """Whether maintenance drops it; ``now`` in milliseconds since the epoch."""
     until = kept_until(row)
-    pending = row.get("deliveryStatus") == DeliveryState.PENDING
+    pending = row.get("deliveryStatus") in (DeliveryState.PENDING, DeliveryState.SUSPENDED)
     return until is not None and until <= now and not pending
 
 
@@ -84,6 +84,9 @@ def task_row(row: Row) -> dict[str, Any]:
             "run_timeout_seconds": row.get("runTimeoutSeconds"),
             "notify_policy": "silent" if row.get("deliveryStatus") == DeliveryState.NOT_REQUIRED else "done_only",
             "delivery_status": row.get("deliveryStatus"),
+            "delivery_attempts": row.get("deliveryAttempts"),
+            "delivery_error": row.get("deliveryError"),
+            "suspended_at": row.get("suspendedAt"),
             "waiting_for": row.get("waitingFor"),
             "progress": row.get("progress"),
             "error": row.get("error"),
@@ -184,7 +187,8 @@ def _ended(row: Row, session: Callable[[str], Row | None]) -> Iterator[Finding]:
         yield Finding("lost", "warn", task, key, str(error.get("message") or "nobody knows its outcome"))
     retry = f"openclaw-ray tasks retry {task} (or dismiss)"
     if delivery in (DeliveryState.FAILED, DeliveryState.SUSPENDED):
-        yield Finding("delivery_failed", "error", task, key, f"{state}, its announce is {delivery}", retry)
+        why = f": {row['deliveryError']}" if row.get("deliveryError") else ""
+        yield Finding("delivery_failed", "error", task, key, f"{state}, its announce is {delivery}{why}", retry)
     elif delivery == DeliveryState.PENDING:
         requester = str(row.get("requesterKey") or "")
         of = session(requester)

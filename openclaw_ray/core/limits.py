@@ -101,6 +101,7 @@ class RuntimeLimits:
         announce_timeout_ms: milliseconds for one hand-off of a completion.
         archive_after_minutes: delay after which an ended session is archived; 0 is never.
         archive_minute: seconds that a minute of it has; tests make it short.
+        prune_after: seconds after its end for which a session is kept, and after its archiving its transcript's file.
         pool_max: most session actors; `None` is what memory allows.
         pool_prewarm: session actors started with the runtime; `None` is min(2 × CPUs, pool_max).
         pool_reuse: who may use a process after somebody else.
@@ -135,6 +136,7 @@ class RuntimeLimits:
     announce_timeout_ms: int = 120_000
     archive_after_minutes: int = 60
     archive_minute: float = 60.0
+    prune_after: float = 30 * 86_400.0
     pool_max: int | None = None
     pool_prewarm: int | None = None
     pool_reuse: PoolReuse = PoolReuse.CLASS

@@ -212,7 +212,8 @@ class Completion:
         return self.result.text or "(no output)"
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form (``type: task_completion``)."""
+        """JSON form (``type: task_completion``); its word for a lost run is ``unknown`` (DESIGN.md 8)."""
+        lost = self.result.status is ResultStatus.LOST
         return camel_dict(
             {
                 "type": "task_completion",
@@ -223,7 +224,7 @@ class Completion:
                 "run_id": self.run_id,
                 "agent_id": self.agent_id,
                 "task_label": self.label,
-                "status": self.result.status.value,
+                "status": "unknown" if lost else self.result.status.value,
                 "status_label": self.status_label,
                 "result": self.text,
                 "stats_line": self.stats_line,

@@ -30,6 +30,7 @@ _PATHS = {
     "turn_timeout_seconds": "agents.defaults.timeoutSeconds",
     "announce_timeout_ms": f"{_SUBAGENTS}.announceTimeoutMs",
     "archive_after_minutes": f"{_SUBAGENTS}.archiveAfterMinutes",
+    "prune_after": "session.maintenance.pruneAfter",
     "inbox_max": "ray.inbox.max",
     "journal_sync": "ray.journal.sync",
     "sessions_per_tree": "ray.budgets.sessionsPerTree",

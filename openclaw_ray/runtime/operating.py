@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.agents._asking import accepted
-from openclaw_ray.core.errors import ProtocolRefused
+from openclaw_ray.core.errors import DeliveryRefused, ProtocolRefused, UnknownRun
 from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.lifecycle import DeliveryState
 from openclaw_ray.core.results import Receipt, StopReport
@@ -163,24 +163,27 @@ class Operating(Sending):
         return call(self, name, params, timeout)
 
     def redeliver(self, run_id: str) -> DeliveryState:
-        """Begin the attempts to deliver a run's completion anew, if they were given up (``suspended``).
+        """Begin the attempts to deliver a run's completion anew, if they were given up (``suspended``, ``failed``).
 
         Returns:
-            where the delivery stands after that; one that is under way or over is as it was.
+            where the delivery stands after that; one that is under way is left to it.
 
         Raises:
-            KeyError: there is no such run.
+            UnknownRun: there is no such run.
+            DeliveryRefused: it has not ended, its end was delivered, dismissed or is announced to nobody, or nobody is
+                there to be told. Nothing was changed.
         """
         return self._delivery("redeliver", run_id)
 
     def dismiss(self, run_id: str) -> DeliveryState:
-        """Give up the delivery of a run's completion that is pending or suspended: nobody is told any more.
+        """Give up the delivery of a run's completion that is pending, suspended or failed: nobody is told any more.
 
         Returns:
-            where the delivery stands after that: ``discarded``, or as it was if it was over.
+            where the delivery stands after that: ``discarded``.
 
         Raises:
-            KeyError: there is no such run.
+            UnknownRun: there is no such run.
+            DeliveryRefused: it has not ended, or its end was delivered or is announced to nobody. Nothing was changed.
         """
         return self._delivery("dismiss", run_id)
 
@@ -188,16 +191,18 @@ class Operating(Sending):
         self._open()
         if isinstance(self._client, TurnClient):
             raise ProtocolRefused(change, "deliveries are the operator's to change")
-        if self.run(run_id) is None:
-            raise KeyError(run_id)
-        self._query(change, run_id)
+        word = str(self._query(change, run_id))
+        if word == "unknown":
+            raise UnknownRun(run_id)
+        if word != "done":
+            raise DeliveryRefused(run_id, change, word)
         row = self.run(run_id)
-        assert row is not None
-        return DeliveryState(row["deliveryStatus"])
+        return DeliveryState.DISCARDED if row is None else DeliveryState(row["deliveryStatus"])
 
     def maintain(self, *, apply: bool = False) -> list[dict[str, Any]]:
-        """Upkeep of the ledger: runs that nothing can end any more are ended as lost, records past their time (7 days
-        after the end, 24 hours for lost runs) are dropped. Without ``apply`` it is only said what would be done.
+        """Upkeep of the ledger, which is also done by itself: runs that nothing can end any more are ended as lost;
+        records past their time are dropped: runs 7 days after their end (lost ones 24 hours), events after 7 days,
+        ended sessions after ``session.maintenance.pruneAfter``. Without ``apply`` it is only said what would be done.
         """
         from openclaw_ray.runtime.upkeep import maintain
 

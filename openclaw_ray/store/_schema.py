@@ -48,6 +48,7 @@ class Statements:
         get: (key) → data.
         live: () → (key, data) of live records by order of first write.
         after: (key, limit) → (key, data), rising; for integer keys.
+        ended_after: (id, limit) → (id, key, data) of records that are not live, rising; for text keys.
         delete_upto: (key); for integer keys.
     """
 
@@ -58,6 +59,7 @@ class Statements:
     get: str
     live: str
     after: str
+    ended_after: str
     delete_upto: str
 
 
@@ -115,5 +117,6 @@ def statements(table: str) -> Statements:
         get=f"SELECT data FROM {table} WHERE key = ?",
         live=f"SELECT key, data FROM {table} WHERE live = 1 ORDER BY {_order(table)}",
         after=f"SELECT key, data FROM {table} WHERE key > ? ORDER BY key LIMIT ?",
+        ended_after=f"SELECT id, key, data FROM {table} WHERE id > ? AND live = 0 ORDER BY id LIMIT ?",
         delete_upto=f"DELETE FROM {table} WHERE key <= ?",
     )

@@ -179,6 +179,10 @@ class SqliteJournal:
         # what has passed need not be deleted for this: it is not looked at
         return self._read("", _SQL[table].after, (max(key, self._passed.get(table, key)), limit))
 
+    def ended_after(self, table: str, number: int, *, limit: int) -> list[tuple[int, str, bytes]]:
+        """Records of a text-keyed table that are not live, as (number, key, data), by order of first write."""
+        return self._read(table, _SQL[table].ended_after, (number, limit))
+
     def delete_upto(self, table: str, key: int) -> None:
         """Drop records of an integer-keyed table up to ``key``; on disk with the next commit."""
         self._passed[table] = max(key, self._passed.get(table, key))

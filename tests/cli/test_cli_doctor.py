@@ -74,6 +74,13 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("token", {**HERE, "auth_mode": "Token"}, "fail", "there is no token here", "set RAY_AUTH_TOKEN"),
     ("config", {"config_error": "ray.pool.max: bad", "config_source": "/c"}, "fail", "ray.pool.max: bad", "mend /c"),
     ("config", {"config_tolerated": 3}, "ok", "3 keys in it are OpenClaw's", ""),
+    (
+        "allowlists",
+        {"stale_allowed": ("/c:3: agents.defaults.subagents.allowAgents[0] names 'dcos', which is no agent", "b")},
+        "warn",
+        "/c:3: agents.defaults.subagents.allowAgents[0] names 'dcos', which is no agent (and 1 more)",
+        "leave it if that agent is passed in code",
+    ),
     ("open files", {"open_files": None}, "ok", "no limit", ""),
     ("open files", {"open_files": 656}, "ok", "needs about 656", ""),
     ("open files", {"open_files": 655}, "warn", "the hard limit is 655", "set ray.pool.max to 99 or less"),

@@ -48,6 +48,7 @@ SETTINGS: dict[str, Any] = {
             },
         }
     },
+    "session": {"maintenance": {"pruneAfter": "1d12h"}},
     "ray": {
         "compat": "2026.7",
         "pool": {
@@ -98,6 +99,7 @@ def test_every_setting_has_an_effect() -> None:
         turn_timeout_seconds=600,
         announce_timeout_ms=2**31 - 1,
         archive_after_minutes=0,
+        prune_after=36 * 3600.0,
         pool_max=12,
         pool_prewarm=0,
         pool_reuse=PoolReuse.TREE,

@@ -72,6 +72,8 @@ SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.NoToolsLeft: ("agent:review:main", ("tools.allow",), ("sessions_spawn", "subagents")),
     errors.ToolDenied: ("exec", "global", "tools.deny", "group:runtime", "agent:main:main"),
     errors.UnknownCall: ("sessions.abrot", ("chat.abort", "sessions.abort")),
+    errors.UnknownRun: ("r1",),
+    errors.DeliveryRefused: ("r1", "redeliver", "delivered"),
     errors.AskTimeout: ("agent:main:main", "r1", 5.0),
     errors.JoinTimeout: (5.0, ("r1", "r2")),
     errors.InvalidItem: (3, "cannot be pickled"),

@@ -111,11 +111,11 @@ RULES = [
         "4.4 b: a complete batch causes the start in this very step",
         ((Ending, "maybe_go_on", lambda self, run: None),),
         directed({1: Plan(((Spawn((2,)), Yield()),)), 2: _long}, _one),
-        ("everything ends",),
+        ("everything ends", "what is counted is what is there"),
     ),
     Rule(
         "4.4 d: if its requester is gone for good, the next one above hears",
-        ((Ending, "_parent_ended", lambda self, run, parent, target: self._discard(run)),),
+        ((Ending, "_parent_ended", lambda self, run, parent, target: self.forget_delivery(run)),),
         directed(
             {1: Plan(((Spawn((2,)), Join(), Work(1.0)),)), 2: Plan(((Spawn((3,)), Fail()),)), 3: _long}, _one
         ),

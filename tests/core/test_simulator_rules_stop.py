@@ -22,6 +22,7 @@ from openclaw_ray.core.protocol.courier import Courier
 from openclaw_ray.core.protocol.crew import Crew
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.messages import ReportAsk
+from openclaw_ray.core.protocol.orphans import Orphans
 from openclaw_ray.core.protocol.records import Mark
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.state import State
@@ -179,7 +180,8 @@ RULES = [
     ),
     Rule(
         "7.2 a death notice ends what the actor ran",
-        ((Crew, "_end_of", lambda self, run, actor, detail: None),),
+        # nor may the sweeper come to it, which would find it a minute later
+        ((Crew, "_end_of", lambda self, run, actor, detail: None), (Orphans, "sweep", lambda self: None)),
         directed({1: Plan(((Work(1.0),),))}, _one, on=setup(prewarm=1), faults=[Fault(FaultKind.SESSION, at=0.5)]),
     ),
     Rule(

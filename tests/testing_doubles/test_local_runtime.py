@@ -486,3 +486,36 @@ def maps_another(turn: oc.SyncTurn) -> str:
 def test_a_map_that_a_rule_refuses_fails_by_the_rule_not_by_what_is_made_of_its_results() -> None:
     with LocalRuntime(agents=[maps_another, echo]) as rt, pytest.raises(oc.RunFailed, match=r"'echo' is not allowed"):
         rt.ask("maps_another", "go", timeout=30)
+
+
+@oc.agent
+def waits_for_its_end(turn: oc.SyncTurn) -> None:
+    while True:
+        turn.check()
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize(("noticed", "status", "cause"), [(True, "error", "process_died"), (False, "lost", "orphaned")])
+def test_a_crash_fails_its_run_and_one_that_nobody_noticed_loses_it(noticed: bool, status: str, cause: str) -> None:
+    with LocalRuntime(agents=[waits_for_its_end]) as rt:
+        receipt = rt.spawn("go")
+        eventually(lambda: rt.runs(session=receipt.session_key, state="running"))
+        rt.crash(receipt.session_key, noticed=noticed)
+        if not noticed:
+            assert [each["action"] for each in rt.maintain()] == ["end"]
+            rt.maintain(apply=True)
+        result = rt.result(receipt, timeout=20)
+        assert (result.status, result.error and result.error.cause) == (status, cause)
+        with pytest.raises(ValueError, match="no turn that could crash"):
+            rt.crash(receipt.session_key)
+
+
+def test_deliveries_by_hand_are_refused_with_the_reason() -> None:
+    with LocalRuntime(agents=[waits_for_its_end]) as rt:
+        receipt = rt.spawn("go")
+        for change in (rt.redeliver, rt.dismiss):
+            with pytest.raises(oc.UnknownRun, match="no run 'nobody'"):
+                change("nobody")
+            with pytest.raises(oc.DeliveryRefused, match="it has not ended"):
+                change(receipt.run_id)
+        rt.stop(receipt.session_key)

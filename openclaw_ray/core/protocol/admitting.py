@@ -16,6 +16,7 @@ from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.audiences import stamp_of
 from openclaw_ray.core.protocol.child_facts import child_facts
 from openclaw_ray.core.protocol.down import Down
+from openclaw_ray.core.protocol.executors import counts_no_more
 from openclaw_ray.core.protocol.message_run import nested_lane
 from openclaw_ray.core.protocol.messages import Admit
 from openclaw_ray.core.protocol.messaging import Messaging, refused
@@ -126,7 +127,7 @@ class Admitting(Messaging):
             requester_key=requester.key,
             requester_agent=requester.agent,
             depth=requester.depth,
-            active_children=requester.active,
+            active_children=self._active_children(requester),
             operator=operator,
             agent_id=admit.agent_id,
             stopping=self._stopping(parent, operator),
@@ -141,6 +142,13 @@ class Admitting(Messaging):
             configured=s.agent_ids(),
         )
         return check_spawn(facts, limits) or self._per_call(operator, admit) or self.names.taken(requester, admit)
+
+    def _active_children(self, requester: Session) -> int:
+        """Children that count; those that are stale are looked for only where it depends on them (SPEC.md H3)."""
+        if requester.active < self.s.limits.max_children:
+            return requester.active
+        own = (run for run in self.s.runs.values() if run.requester == requester.key)
+        return requester.active - sum(counts_no_more(self.s, run) for run in own)
 
     def _per_call(self, operator: bool, admit: Admit) -> Refusal | None:
         """``ray.compat`` 2026.7 takes a child's timeout from the configuration alone (DESIGN.md 11)."""

@@ -10,7 +10,8 @@
 4. A session whose process died may have completions pending that nobody takes, and stays in memory for them: it gets
    its time when the first of them comes, and they are discarded when it is archived; not before its own end was heard
    of and all below it is over, which is looked at again after another such time.
-5. The order to rename goes to the hub in line with the rows, so that those of before are in the file; it is journaled
+5. A run that was lost has its time there, too: that of its record's end (`retention`).
+6. The order to rename goes to the hub in line with the rows, so that those of before are in the file; it is journaled
    until the hub has acknowledged it, as they are.
 """
 
@@ -20,11 +21,12 @@ import pickle
 from collections.abc import Callable
 
 from openclaw_ray.core.archive_rules import archive_delay
+from openclaw_ray.core.ledger import LOST_KEPT
 from openclaw_ray.core.lifecycle import SessionState
-from openclaw_ray.core.protocol.records import Session, thaw
+from openclaw_ray.core.protocol.records import Run, Session, thaw
 from openclaw_ray.core.protocol.state import State
 
-__all__ = ["BACKLOG_EVERY", "SWEEP", "Archiving", "bury", "find_session", "leave", "strand"]
+__all__ = ["BACKLOG_EVERY", "SWEEP", "Archiving", "bury", "find_session", "leave", "plan_forgetting", "strand"]
 
 SWEEP = 32
 """Most sessions that one look archives: no step waits for longer than that takes."""
@@ -74,7 +76,7 @@ def _delay(s: State, session: Session) -> float | None:
 
 
 def bury(s: State, session: Session, why: str) -> None:
-    """Archive a session: its record, an event, and the order to rename (5). The caller writes the record."""
+    """Archive a session: its record, an event, and the order to rename (6). The caller writes the record."""
     session.state = SessionState.ARCHIVED.value
     session.ended = session.ended or s.clock.wall()
     s.archive(session, keeps_files=why == _BY_TIME and session.cleanup == "keep" and _retains(s))
@@ -97,10 +99,20 @@ def _retains(s: State) -> bool:
 
 
 def _plan(s: State, session: Session, at: float) -> None:
+    session.archive_at = _due_at(s, at, (session.key, session.session_id))
+
+
+def plan_forgetting(s: State, run: Run) -> None:
+    """The record of a lost run goes in a day (5)."""
+    _due_at(s, s.clock.wall() + LOST_KEPT, ("", run.id))
+
+
+def _due_at(s: State, at: float, what: tuple[str, str]) -> float:
     number = int(at * 1000) * _NUMBERS + s.next_seq() % _NUMBERS
-    session.archive_at = _time_of(number)
-    s.plan(number, pickle.dumps((session.key, session.session_id), protocol=5))
-    s.next_archive = min(session.archive_at, s.next_archive or session.archive_at)
+    time = _time_of(number)
+    s.plan(number, pickle.dumps(what, protocol=5))
+    s.next_archive = min(time, s.next_archive or time)
+    return time
 
 
 def _time_of(number: int) -> float:
@@ -111,12 +123,16 @@ class Archiving:
     """The sweeper.
 
     Args:
-        silence: discards what is pending for a session.
+        silence: gives up what is pending for a session.
+        forget: drops the record of a lost run, if its time is over.
     """
 
-    def __init__(self, state: State, silence: Callable[[Session], None]) -> None:
+    def __init__(
+        self, state: State, silence: Callable[[Session], None], forget: Callable[[str], object]
+    ) -> None:
         self.s = state
         self._silence = silence
+        self._forget = forget
         self._look_from(state.journal.after("due", 0, limit=1))
 
     def _look_from(self, left: list[tuple[int, bytes]]) -> None:
@@ -137,6 +153,9 @@ class Archiving:
     def _due(self, number: int, key: str, session_id: str) -> None:
         s = self.s
         s.drop("due", number)
+        if not key:
+            self._forget(session_id)
+            return
         session = find_session(s, key)
         if session is None or not self._still(session, session_id, number):
             return

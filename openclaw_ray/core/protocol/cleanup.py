@@ -118,4 +118,4 @@ class Cleanup:
         for run_id in list(session.pending):
             run = self.s.runs.get(run_id)
             if run is not None:
-                self.ending._discard(run)
+                self.ending.forget_delivery(run)

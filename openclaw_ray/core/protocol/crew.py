@@ -197,6 +197,7 @@ class Crew:
             run.outcome = failed(
                 Cause.START_FAILED, "StartRefused", f"the session process refused the start: {event.why}"
             )
+            self.ending.refused_with(run, event.why)
             self.ending.leave_actor(run, s.actors.get(run.actor), keep=False)
             self.ending.finish(run, RunState.FAILED)
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 from openclaw_ray.core import lineage
 from openclaw_ray.core.lifecycle import Cause, PauseReason, RunKind, RunState
 from openclaw_ray.core.protocol import yielding
+from openclaw_ray.core.protocol.archiving import plan_forgetting
 from openclaw_ray.core.protocol.birth import Birth
-from openclaw_ray.core.protocol.delivery import Delivery
+from openclaw_ray.core.protocol.delivery import Delivery, unheard
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.limiting import Limiting
 from openclaw_ray.core.protocol.messages import (
@@ -57,7 +58,11 @@ class Ending(Delivery):
             s.row(run.agent, row)
         if event.state is not None:
             session.state_json = event.state
-        self.consumed_in_turn(run, over=True)
+        error = event.outcome.error
+        if error is not None and error.cause == Cause.START_FAILED:
+            self.refused_with(run, error.message)
+        else:
+            self.consumed_in_turn(run, over=True)
         self.drop_value(run)
         if not event.clean.clean:
             self._unclean(run, event.clean.reasons)
@@ -279,6 +284,10 @@ class Ending(Delivery):
         self._in_marks(run)
         self._talk_goes_on(run)
         deliver = self.route(run, caller)
+        if state is RunState.LOST and run.route != "driver":
+            plan_forgetting(s, run)
+        if not run.deliver_to:
+            self.drop_value(run)  # nobody is to hear of the end: nobody will take it, and it would keep its actor
         self.retire_if_done(run)
         return deliver
 
@@ -322,7 +331,8 @@ class Ending(Delivery):
             child = s.runs.get(child_id)
             if child is None:
                 continue
-            if session.depth > 0 or any(above is run for above in lineage.ancestors(s.runs, child)):
+            mine = any(above is run for above in lineage.ancestors(s.runs, child))
+            if mine or session.depth > 0 or (child.failed_attempts and unheard(run) and self.is_owed(child, session)):
                 self.route(child)
             else:  # of an earlier run of a top-level session, for whichever turn comes next
                 self.park_value(child)

@@ -23,11 +23,14 @@ from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.limiting import Limiting
 from openclaw_ray.core.protocol.maps import Maps
 from openclaw_ray.core.protocol.messages import Completed, Effect, Report
+from openclaw_ray.core.protocol.orphans import Orphans
 from openclaw_ray.core.protocol.patching import Patching
-from openclaw_ray.core.protocol.records import Actor, Run
+from openclaw_ray.core.protocol.records import Actor
+from openclaw_ray.core.protocol.redelivering import DeliveryWord, Redelivering
 from openclaw_ray.core.protocol.reloading import reload
 from openclaw_ray.core.protocol.restart import successor
 from openclaw_ray.core.protocol.resuming import Resuming
+from openclaw_ray.core.protocol.retention import Cursor, Retention
 from openclaw_ray.core.protocol.session_views import SessionViews
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.turns import Turns
@@ -35,6 +38,9 @@ from openclaw_ray.core.protocol.upkeep import Done, Upkeep
 from openclaw_ray.core.session_asks import Asker, SessionAnswer
 
 __all__ = ["Entries"]
+
+_ASKED = 200
+"""Records that one look of a round takes that an operator asks for."""
 
 
 class Entries:
@@ -50,8 +56,11 @@ class Entries:
     clients: Clients
     cleanup: Cleanup
     archiving: Archiving
+    redelivering: Redelivering
     resuming: Resuming
+    retention: Retention
     maps: Maps
+    orphans: Orphans
     upkeep: Upkeep
     views: SessionViews
     patching: Patching
@@ -179,19 +188,17 @@ class Entries:
         effects = self._entry(lambda: answers.append(self.patching.patch(asker, key, label, session_id, revision)))
         return answers[0], effects
 
-    def redeliver(self, run_id: str) -> tuple[bool, tuple[Effect, ...]]:
-        """Begin a suspended delivery anew; False if there is none of this run, see `Delivery`."""
-        return self._deliver(run_id, self.ending.redeliver)
+    def redeliver(self, run_id: str) -> tuple[DeliveryWord, tuple[Effect, ...]]:
+        """Begin a delivery anew that was given up, see `Redelivering`."""
+        words: list[DeliveryWord] = []
+        effects = self._entry(lambda: words.append(self.redelivering.redeliver(run_id)))
+        return words[0], effects
 
-    def dismiss(self, run_id: str) -> tuple[bool, tuple[Effect, ...]]:
-        """Give a delivery up that is pending or suspended; False if there is none of this run."""
-        return self._deliver(run_id, self.ending.dismiss)
-
-    def _deliver(self, run_id: str, change: Callable[[Run], bool]) -> tuple[bool, tuple[Effect, ...]]:
-        run = self.s.runs.get(run_id)
-        done: list[bool] = []
-        effects = self._entry(lambda: done.append(run is not None and run.terminal and change(run)))
-        return done[0], effects
+    def dismiss(self, run_id: str) -> tuple[DeliveryWord, tuple[Effect, ...]]:
+        """Give a delivery up, see `Redelivering`."""
+        words: list[DeliveryWord] = []
+        effects = self._entry(lambda: words.append(self.redelivering.dismiss(run_id)))
+        return words[0], effects
 
     def open_boot(self, boot: str, recover: bool = False) -> tuple[Effect, ...]:
         """The runtime's start ``boot``: close what an older one left un-ended, or hold it for `recover`; the same boot
@@ -221,6 +228,14 @@ class Entries:
 
         return done, self._entry(work)
 
+    def retain(self, cursor: Cursor, *, apply: bool) -> tuple[tuple[list[Done], Cursor | None], tuple[Effect, ...]]:
+        """The next look of a round of `Retention` that is asked for: what was done, or would be, and where to go on."""
+        if not apply:
+            return self.retention.look(cursor, apply=False, most=_ASKED), ()
+        looked: list[tuple[list[Done], Cursor | None]] = []
+        effects = self._entry(lambda: looked.append(self.retention.look(cursor, apply=True, most=_ASKED)))
+        return looked[0], effects
+
     def hub_again(self, clients: Iterable[str] | None = None) -> tuple[Effect, ...]:
         """The hub is a new one: everything unconfirmed goes again (PROTOCOL.md 7.4)."""
 
@@ -242,6 +257,8 @@ class Entries:
             if now >= self._idle_look:
                 self._idle_look = now + 1.0
                 self.crew.due(now)
+                self.orphans.sweep()
+            self.retention.sweep(now)
 
         return self._entry(due)
 
@@ -250,6 +267,7 @@ class Entries:
         now = self.s.clock.mono()
         timer = self.s.next_timer()
         latest = self.archiving.next_look(now, now + (0.05 if self.s.recovering else 1.0))
+        latest = max(now, self.retention.next_look(latest))
         latest = self.limiting.next_at(now, latest)
         return latest if timer is None else min(latest, timer)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 __all__ = ["COLUMNS", "Journal", "JournalFault", "MemoryJournal", "Write"]
@@ -75,6 +76,10 @@ class Journal(Protocol):
 
     def after(self, table: str, key: int, *, limit: int) -> list[tuple[int, bytes]]:
         """Records of an integer-keyed table above ``key``, rising."""
+
+    def ended_after(self, table: str, number: int, *, limit: int) -> list[tuple[int, str, bytes]]:
+        """Records of a text-keyed table that are not live, as (number, key, data): in the order of first write, of
+        which ``number`` is the place of the last one that was seen, 0 for none."""
 
     def delete_upto(self, table: str, key: int) -> None:
         """Drop records of an integer-keyed table up to ``key``; may be lost in a crash (they are only repeats)."""
@@ -158,6 +163,12 @@ class MemoryJournal:
         """See `Journal.after`."""
         keys = sorted(k for k in self._tables[table] if isinstance(k, int) and k > key)
         return [(k, self._tables[table][k].data) for k in keys[:limit]]
+
+    def ended_after(self, table: str, number: int, *, limit: int) -> list[tuple[int, str, bytes]]:
+        """See `Journal.ended_after`."""
+        rows = self._tables[table].items()
+        found = ((r.order, str(key), r.data) for key, r in rows if r.order > number and not r.live)
+        return list(islice(found, limit))
 
     def delete_upto(self, table: str, key: int) -> None:
         """See `Journal.delete_upto`."""

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
 
 from openclaw_ray.core.audience import Stamp
+from openclaw_ray.core.handoff import HandOff
 from openclaw_ray.core.lifecycle import DeliveryState, PauseReason, RunState
 from openclaw_ray.core.message import Talk
 from openclaw_ray.core.named_map import MapItem
@@ -172,6 +173,8 @@ class Run(Record):
     """What it waits for without a turn (`yielding`); `None` if it has never yielded."""
     restart: Restart | None = None
     """Its place among the runs of a task that was steered (`steering`); `None` if it was not."""
+    suspended_at: float | None = None
+    """Wall-clock seconds at which its delivery was suspended."""
     # memory alone
     children: dict[str, None] = _live(factory=dict)
     unsettled: int = _live(0)
@@ -183,6 +186,8 @@ class Run(Record):
     give_up_at: float | None = _live()
     asked_at: float | None = _live()
     redeliver_at: float | None = _live()
+    hand_off: HandOff | None = _live()
+    """The hand-off that its receiver has not accepted yet."""
     parking: str = _live("")
     """The actor that the pool was asked to take its large value from."""
     called_by: str = _live("")

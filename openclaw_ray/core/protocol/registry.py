@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from openclaw_ray.core.clock import Clock
+from openclaw_ray.core.delivery_faults import DeliveryFault
 from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
 from openclaw_ray.core.protocol.archiving import Archiving
 from openclaw_ray.core.protocol.birth import Birth
@@ -33,6 +34,7 @@ from openclaw_ray.core.protocol.messages import (
     Answer,
     BackOff,
     Bye,
+    Completed,
     Consumed,
     Effect,
     Event,
@@ -58,10 +60,13 @@ from openclaw_ray.core.protocol.messages import (
     UsageAdded,
     Verdict,
 )
+from openclaw_ray.core.protocol.orphans import Orphans
 from openclaw_ray.core.protocol.patching import Patching
-from openclaw_ray.core.protocol.records import Client
+from openclaw_ray.core.protocol.records import Client, Session
 from openclaw_ray.core.protocol.recovery import restore
+from openclaw_ray.core.protocol.redelivering import Redelivering
 from openclaw_ray.core.protocol.resuming import Resuming
+from openclaw_ray.core.protocol.retention import Retention
 from openclaw_ray.core.protocol.session_views import SessionViews
 from openclaw_ray.core.protocol.state import State
 from openclaw_ray.core.protocol.steering import STEER, Steering
@@ -99,18 +104,24 @@ class Registry(Entries):
         self.crew = Crew(self.s, self.down, self.birth, self.ending)
         self.clients = Clients(self.s, self.down, self.stopping)
         self.cleanup = Cleanup(self.s, self.ending)
-        self.archiving = Archiving(self.s, self.cleanup.silence)
+        self.archiving = Archiving(self.s, self._archived_unheard, lambda run: self.upkeep.drop([run], apply=True))
+        self.redelivering = Redelivering(self.s, self.ending)
         self.resuming = Resuming(self.s, self.ending)
         self.maps = Maps(self.s, self.birth)
         self.views = SessionViews(self.s)
         self.patching = Patching(self.s, self.views.sight)
-        self.upkeep = Upkeep(self.s, self.ending)
+        self.orphans = Orphans(self.s, self.ending)
+        self.upkeep = Upkeep(self.s, self.orphans)
+        self.retention = Retention(self.s, self.upkeep)
         self._idle_look = 0.0
         journal.commit([Write("meta", "incarnation", str(self._next_incarnation(journal)).encode())])
         restore(self.s, self.down)
         self.limiting.restore()
         self.birth.talks.again()
         self.crew.begin_adoption()
+
+    def _archived_unheard(self, session: Session) -> None:
+        self.ending.fail_pending(session, DeliveryFault.ARCHIVED)
 
     def _next_incarnation(self, journal: Journal) -> int:
         data = journal.get("meta", "incarnation")
@@ -193,6 +204,8 @@ class Registry(Entries):
                 for message in self.down.got(event):
                     if isinstance(message, Stopped):
                         self._stop_heard(message.stop)
+                    elif isinstance(message, Completed):
+                        self.ending.got((message.run,))
             case Consumed():
                 self.ending.consumed(event.receiver, event.runs)
             case Started():

@@ -22,6 +22,7 @@ from collections import Counter
 from enum import StrEnum
 
 from openclaw_ray.core import lineage
+from openclaw_ray.core.delivery_faults import DeliveryFault
 from openclaw_ray.core.lifecycle import Cause, PauseReason, RunKind, RunState
 from openclaw_ray.core.limits import Recovery
 from openclaw_ray.core.liveness import RecoveryAction, is_stale, recovery_action
@@ -111,7 +112,14 @@ class Resuming:
         for run in sorted((r for r in self.s.runs.values() if r.interrupted), key=lambda r: r.seq):
             if not run.terminal:
                 words[self._decide(run)] += 1
+        self._fail_deaf()
         return dict(words)
+
+    def _fail_deaf(self) -> None:
+        """What is pending for a session whose agent this start has not registered: nobody will hear it."""
+        for session in list(self.s.sessions.values()):
+            if session.pending and not session.client and session.agent not in self.s.agents:
+                self.ending.fail_pending(session, DeliveryFault.NO_AGENT)
 
     def _decide(self, run: Run) -> str:
         s = self.s

@@ -29,7 +29,7 @@ from openclaw_ray.core.protocol.journal import Journal, Write
 from openclaw_ray.core.protocol.messages import Archive, Branch, DownMessage, Effect, Row
 from openclaw_ray.core.protocol.records import Actor, Claim, Client, Mark, Receiver, ReuseClass, Run, Session
 
-__all__ = ["AgentEntry", "State", "child_key"]
+__all__ = ["AgentEntry", "State", "child_key", "table_of"]
 
 child_key = mint_child
 

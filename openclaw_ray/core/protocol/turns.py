@@ -58,7 +58,8 @@ class Turns:
             run.deadline = self.s.clock.mono() - event.elapsed + run.timeout
             self.s.at(run.deadline, run)
             run.started = self.s.clock.wall() - event.elapsed
-        self.ending.consumed_in_turn(run, over=False)
+        if event.heard:
+            self.ending.consumed_in_turn(run, over=False)
         self.ending.birth.tell_bound(run)
         self.s.touch(run)
 

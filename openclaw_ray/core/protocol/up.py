@@ -81,11 +81,15 @@ class Bye:
 @compact
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A turn has lasted 5 ms; ``elapsed`` seconds so far (PROTOCOL.md 3.4)."""
+    """A turn has lasted 5 ms; ``elapsed`` seconds so far (PROTOCOL.md 3.4).
+
+    ``heard``: its program is at work, with what the start carried; False while its agent is still being loaded.
+    """
 
     run: str
     activation: str
     elapsed: float = 0.0
+    heard: bool = True
 
 
 @compact

@@ -44,6 +44,7 @@ from openclaw_ray.core.protocol.messages import (
 )
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.reports import report_of
+from openclaw_ray.core.protocol.retention import Cursor
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.core.protocol.upkeep import Done
 from openclaw_ray.core.results import StopReport
@@ -214,6 +215,23 @@ class LocalRegistry:
             self.left = [*(each for each in self.left if each.alive), session]
         self.enter(lambda core: core.died(session.actor_id, why))
 
+    def crash(self, key: str, *, noticed: bool) -> None:
+        """The session's stand-in process is gone, with or without a notice of it.
+
+        Raises:
+            ValueError: it has no turn in one.
+        """
+        with self.lock:
+            session = self.core.s.sessions.get(key)
+            run = self.core.s.runs.get(session.run) if session is not None else None
+            process = self.sessions.get(run.actor) if run is not None else None
+            if process is None:
+                raise ValueError(f"session {key} has no turn that could crash")
+            if not noticed:
+                del self.core.s.actors[process.actor_id]
+                self.core.s.drop("actors", process.actor_id)
+        process.end("it was crashed")
+
     # ------------------------------------------------------------------ questions
 
     def since_grant(self, run_id: str) -> float:
@@ -262,6 +280,10 @@ class LocalRegistry:
         """Upkeep of the ledger."""
         return self._change(lambda core: core.maintain(runs, apply=apply))
 
+    def retain(self, cursor: Cursor, apply: bool) -> tuple[list[Done], Cursor | None]:
+        """One look of a round of retention."""
+        return self._change(lambda core: core.retain(cursor, apply=apply))
+
     def stop_report(self, run_id: str) -> tuple[StopReport | None, bool]:
         """The report of the stop that ended a run.
 
@@ -289,6 +311,14 @@ class LocalRegistry:
         """What a turn, or the operator, is told of sessions."""
         with self.lock:
             return self.core.views.answer(asker, what, given)
+
+    def redeliver(self, run_id: str) -> str:
+        """Begin a delivery anew; gives a word of `DeliveryWord`."""
+        return self._change(lambda core: core.redeliver(run_id)).value
+
+    def dismiss(self, run_id: str) -> str:
+        """Give a delivery up; gives a word of `DeliveryWord`."""
+        return self._change(lambda core: core.dismiss(run_id)).value
 
     def claim_map(self, map_id: str, claim: str, client: str, receiver: str) -> ClaimAnswer:
         """A client wants the map of this name for itself."""

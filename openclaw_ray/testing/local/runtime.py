@@ -76,11 +76,11 @@ class LocalRuntime(Runtime):
 
     What a process can do and a thread cannot:
 
-    * It cannot be killed. A turn that is *deaf* (it neither asks ``turn.check`` nor waits by the turn) is let go of
-      after its grace, as one whose process is killed would be: its run ends ``cancelled`` or ``timed_out``, and
-      nothing that it does counts. But its thread goes on: `StopReport` counts it as ``failed``, not as ``forced``,
-      `still_running` names it, and `close` warns. With a `FakeClock` its grace is over when the clock was moved; until
-      then `stop` waits.
+    * It cannot be killed (`crash` says that it was). A turn that is *deaf* (it neither asks ``turn.check`` nor waits by
+      the turn) is let go of after its grace, as one whose process is killed would be: its run ends ``cancelled`` or
+      ``timed_out``, and nothing that it does counts. But its thread goes on: `StopReport` counts it as ``failed``, not
+      as ``forced``, `still_running` names it, and `close` warns. With a `FakeClock` its grace is over when the clock
+      was moved; until then `stop` waits.
     * It shares the process: environment, working directory, imported modules, descriptors 1 and 2. There is no clean
       check but that of its event loop, and tools' processes of a stopped turn are not ended.
     * ``turn.session.cwd`` is where a process would be; the thread is not. Attachments are in a folder of the turn's.
@@ -174,6 +174,20 @@ class LocalRuntime(Runtime):
     def stop_run(self, run_id: str, *, timeout: float | None = None) -> StopReport:
         """Stop one run and everything below it."""
         return self._honest(super().stop_run(run_id, timeout=timeout))
+
+    def crash(self, key: str, *, noticed: bool = True) -> None:
+        """Have the process of a session that is in a turn crash: its run fails, ``process_died``, and its children go
+        on. The turn's thread cannot be ended; it is told to, and nothing that it does counts any more.
+
+        Args:
+            noticed: False if nobody is told and the process's record is lost, too: then nobody knows what became of
+                the run. It ends ``lost`` after a minute of the clock, or with `maintain`.
+
+        Raises:
+            ValueError: it is in no turn.
+        """
+        self._open()
+        self._local.crash(normalise_key(key), noticed=noticed)
 
     def still_running(self) -> list[str]:
         """Session keys of turns that were let go of, and whose threads have not ended."""

@@ -49,7 +49,7 @@ class LocalTurn(SessionTurn):
     def _confirm(self) -> None:
         # by the registry's clock, as that may be moved as soon as the run can be seen to run
         elapsed = self.local.registry.since_grant(self.spec.run)
-        self.courier.post(Started(self.spec.run, self.spec.activation, elapsed))
+        self.courier.post(Started(self.spec.run, self.spec.activation, elapsed, self._heard))
 
     def _load(self) -> tuple[Any, Any]:
         with self.local.memory.inside():

@@ -10,6 +10,7 @@ from typing import Any
 
 from openclaw_ray.core import lineage
 from openclaw_ray.core.lifecycle import PauseReason, RunState
+from openclaw_ray.core.protocol.executors import Executor, executor_of
 from openclaw_ray.core.protocol.journal import MemoryJournal
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.state import State
@@ -54,8 +55,13 @@ def recount(s: State) -> list[str]:
         )
         if run.live_below != below:
             found.append(f"{run.id} has {run.live_below} living below, records say {below}")
-    found += _sessions(s) + _slots(s) + _actors(s)
+    found += _sessions(s) + _slots(s) + _actors(s) + _executors(s)
     return found
+
+
+def _executors(s: State) -> list[str]:
+    open_runs = (run for run in s.runs.values() if not run.terminal and run.route != "driver")
+    return [f"nothing brings {run.id} to its end" for run in open_runs if executor_of(s, run) is Executor.NONE]
 
 
 def _sessions(s: State) -> list[str]:

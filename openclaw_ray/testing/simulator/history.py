@@ -107,6 +107,7 @@ class History:
         self.commits += 1
         ended: list[str] = []
         discarded: list[str] = []
+        failed: list[str] = []
         for write in writes:
             if write.table in ("runs", "roots") and write.data is not None:
                 run_id = str(write.key)
@@ -116,6 +117,8 @@ class History:
                     ended.append(run_id)
                 if self.runs[run_id]["delivery"] is DeliveryState.DISCARDED is not was:
                     discarded.append(run_id)
+                if self.runs[run_id]["delivery"] is DeliveryState.FAILED is not was:
+                    failed.append(run_id)
             elif write.table == "actors":
                 if write.data is None:
                     self.actors.pop(str(write.key), None)
@@ -133,6 +136,8 @@ class History:
             self._ended(run_id)
         for run_id in discarded:
             self._discarded(run_id)
+        for run_id in failed:
+            self._failed(run_id)
 
     def _run(self, run_id: str, values: tuple[Any, ...]) -> bool:
         """Take in a run's record; True if it has ended with it."""
@@ -201,6 +206,11 @@ class History:
             if (client, run_id) in self.given and not stopped and self.cluster.said_bye(client):
                 self.broken("what is consumed is delivered", f"{run_id} was given to {client} and is discarded")
 
+    def _failed(self, run_id: str) -> None:
+        """A delivery fails for good only if its requester was archived first: nothing else here is permanent."""
+        if not any(view["session"] in self.archives.cleared for _, view in self.above(run_id)):
+            self.broken("each announce is delivered", f"{run_id} has failed, and nothing above it was archived")
+
     # ------------------------------------------------------------------ lineage and marks
 
     def above(self, run_id: str) -> Iterator[tuple[str, RunView]]:
@@ -223,13 +233,23 @@ class History:
             below = view["seq"]
         return binding
 
+    def _with_another(self, own: MarkView) -> bool:
+        return any(m.commit == own.commit and m.key == own.key and m is not own for m in self.marks.values())
+
+    def maybe_under(self, mark: int) -> set[str]:
+        """Runs that `under` names and that may have left memory before the mark, in the transaction of both."""
+        own = self.marks[mark]
+        if own.runs or not self._with_another(own) or any(mark in view.marks for view in self.runs.values()):
+            return set()
+        return {run for run in self.under(mark) if self.runs[run].state.terminal and not self.runs[run]["deliver_to"]}
+
     def under(self, mark: int) -> list[str]:
         """All runs that a mark binds, drivers' roots left out."""
         if alone := [run_id for run_id, view in self.runs.items() if mark in view.alone]:
             return alone
         tops = [run_id for run_id, view in self.runs.items() if mark in view.marks]
         own = self.marks[mark]
-        if not tops and any(m.commit == own.commit and m.key == own.key and m is not own for m in self.marks.values()):
+        if not tops and self._with_another(own):
             # two marks on one run in one transaction: of these the journal has the later one only
             tops = [run_id for run_id, view in self.runs.items() if view["session"] == own.key]
         found: dict[str, None] = {}

@@ -70,7 +70,6 @@ class PoolProcess(Process):
 
     def on_hold(self, run: str, actor: str) -> None:
         """Take a large value whose requester has no process."""
-        from openclaw_ray.testing.simulator.registry import RegistryProcess
         from openclaw_ray.testing.simulator.session import SessionProcess
 
         def came(value: object) -> None:
@@ -78,9 +77,19 @@ class PoolProcess(Process):
                 self.after(0.1, self.on_hold, run, actor)
             elif not isinstance(value, Lost) and value is not None:
                 self.values[run] = value
-                self.cluster.network.tell(self, "registry", "main", RegistryProcess.on_value_held, run, actor)
+                self._say_held(run, actor)
 
         self.cluster.network.ask(self, actor, "control", came, SessionProcess.on_take, run)
+
+    def _say_held(self, run: str, actor: str) -> None:
+        """Said until a registry has heard it, as `openclaw_ray.actors.asking.Line` does."""
+        from openclaw_ray.testing.simulator.registry import RegistryProcess
+
+        def heard(answer: object) -> None:
+            if isinstance(answer, Lost):
+                self.after(0.1, self._say_held, run, actor)
+
+        self.cluster.network.ask(self, "registry", "main", heard, RegistryProcess.on_value_held, run, actor)
 
     def on_value(self, run: str) -> object:
         """A held value, `None` if it is not here."""

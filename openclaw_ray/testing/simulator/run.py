@@ -143,7 +143,7 @@ def _open(cluster: Cluster) -> list[str]:
     out += [f"{m.stop} is not complete" for m in s.marks.values() if not m.done]
     if cluster.setup.limits.archive_minute < 60:
         due = [pickle.loads(data)[0] for _, data in cluster.journal.after("due", 0, limit=1_000)]
-        out += [f"{key} is to be archived" for key in due if key not in s.sessions]
+        out += [f"{key} is to be archived" for key in due if key and key not in s.sessions]
     if cluster.journal.after("rows", 0, limit=1):
         out.append("rows are on their way to the hub")
     out += [

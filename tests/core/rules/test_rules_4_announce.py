@@ -80,7 +80,7 @@ def test_when_the_requester_is_gone_for_good_its_own_requester_hears_and_the_com
         return [(m.run, m.completion.fallback) for m in hand.messages(Completed)]
 
     assert schedule() == [("parent", False), ("child", True)]
-    with without(Ending, "_parent_ended", lambda self, run, parent, target: self._discard(run)):
+    with without(Ending, "_parent_ended", lambda self, run, parent, target: self.forget_delivery(run)):
         assert schedule() == [("parent", False)]
 
 

@@ -184,21 +184,21 @@ def test_a_suspended_delivery_waits_to_be_asked_for(restarted: bool) -> None:
         hand.adopt()
         hand.wait(60)
     assert not hand.sent(Start)
-    ok, effects = hand.registry.redeliver("child")
+    word, effects = hand.registry.redeliver("child")
     hand.do(effects)
-    assert ok
+    assert word == "done"
     turn = revived(hand)
     assert carried(turn) == ["child"]
     turn.settle("survived")
     assert delivered(hand) == "delivered"
-    assert hand.registry.redeliver("child")[0] is False
+    assert hand.registry.redeliver("child")[0] == "delivered"
 
 
 def test_a_suspended_delivery_can_be_dismissed() -> None:
     hand = suspended()
-    assert hand.registry.dismiss("child")[0] is True
+    assert hand.registry.dismiss("child")[0] == "done"
     assert delivered(hand) == "discarded"
-    assert hand.registry.dismiss("child")[0] is False
+    assert hand.registry.dismiss("child")[0] == "done"
     assert "child" not in hand.registry.s.runs
 
 

@@ -367,7 +367,7 @@ def test_a_dead_session_is_archived_with_what_is_pending_for_it(restarted: bool)
     hand.wait(59 * MINUTE)
     assert (orders(hand), hand.run("child").delivery) == ([], "pending")
     hand.wait(2 * MINUTE)
-    assert (orders(hand)[0], hand.run("child").delivery) == ("s-top", "discarded")
+    assert (orders(hand)[0], hand.run("child").delivery) == ("s-top", "failed")
     hand.wait(61 * MINUTE)
     assert orders(hand) == ["s-top", "s-child"]
     assert list(hand.registry.s.runs) == ["root-driver"]

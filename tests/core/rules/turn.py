@@ -57,9 +57,9 @@ class Turn:
         """Events, in one step of its process."""
         return self.hand.say(self.actor, *events)
 
-    def started(self, elapsed: float = 0.005) -> Answer:
+    def started(self, elapsed: float = 0.005, *, heard: bool = True) -> Answer:
         """It has lasted 5 ms."""
-        return self.say(Started(self.run, self.activation, elapsed))
+        return self.say(Started(self.run, self.activation, elapsed, heard))
 
     def spawn(self, child: str, **options: Any) -> Receipt:
         """Ask for one child."""
