@@ -15,6 +15,7 @@ from openclaw_ray.agents.bundle import import_check, make_bundle
 from openclaw_ray.core.clock import Clock
 from openclaw_ray.core.errors import PickleRefused, RuntimeClosed
 from openclaw_ray.core.events import Event
+from openclaw_ray.core.keys import normalise_key
 from openclaw_ray.core.results import StopReport, StopRow
 from openclaw_ray.core.transcript_pages import TranscriptPage
 from openclaw_ray.runtime.looking import RuntimeView
