@@ -3,9 +3,9 @@
 1. Load the agent, decode the input, write the first visible row, run.
 2. After 5 ms a `Started` goes up, so that the deadline counts from the true start.
 3. While the program waits for children its slot is given back (`Paused`), and asked for again before it goes on.
-4. What it has said goes up within `ROWS_WITHIN`, so that a process that dies takes no whole message older than that
-   along (SCENARIOS.md 70).
-5. At the end: tools' processes of a cancelled turn are ended, the clean check is made, and `Settled` carries all of it.
+4. At the end: tools' processes of a cancelled turn are ended, the clean check is made, and `Settled` carries all of it.
+
+What it says is in `turn_rows`, what it asks in `turn_questions`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,8 @@ from openclaw_ray.actors.courier_thread import STOPPING
 from openclaw_ray.actors.payload import unpack
 from openclaw_ray.actors.permits import Permits
 from openclaw_ray.actors.requester import Requester
-from openclaw_ray.actors.wire import pack
+from openclaw_ray.actors.turn_questions import TurnQuestions
+from openclaw_ray.actors.turn_rows import TurnRows
 from openclaw_ray.agents.descendants import kill_descendants
 from openclaw_ray.agents.folders import enter_folder
 from openclaw_ray.agents.hygiene import Baseline, check
@@ -31,8 +31,6 @@ from openclaw_ray.agents.outcome import failed
 from openclaw_ray.agents.port import SpawnRequest, ToolTask
 from openclaw_ray.agents.run_turn import Ended
 from openclaw_ray.core.attachments import WithFiles
-from openclaw_ray.core.errors import OpenClawRayError, RuntimeUnavailable
-from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.lifecycle import Cause, RunState
 from openclaw_ray.core.prompts import first_message
 from openclaw_ray.core.protocol.messages import (
@@ -45,8 +43,6 @@ from openclaw_ray.core.protocol.messages import (
     Progress,
     Resume,
     Resumed,
-    Row,
-    Rows,
     Settled,
     Spec,
     Started,
@@ -54,29 +50,20 @@ from openclaw_ray.core.protocol.messages import (
 )
 from openclaw_ray.core.results import Completion, Receipt, StopReport, Usage
 from openclaw_ray.core.sent import Sent
-from openclaw_ray.core.session_asks import Asker, SessionAnswer
 from openclaw_ray.core.session_facts import SessionFacts
-from openclaw_ray.core.transcript_pages import TranscriptPage
 
 if TYPE_CHECKING:
     from openclaw_ray.actors.session_actor import SessionActor
-    from openclaw_ray.core.auth import AuthAsk, AuthOutcome
 
-__all__ = ["SessionTurn", "with_own_rows"]
+__all__ = ["SessionTurn"]
 
 STARTED_AFTER = 0.005
 """Seconds after which a turn says that it runs (PROTOCOL.md 3.4)."""
 PROGRESS_EVERY = 0.1
 """Seconds between two progress reports; the newest one always goes out."""
-ROWS_WITHIN = 0.5
-"""Seconds after which a transcript row is on its way, should the turn last as long."""
-_FLUSH_BYTES = 64 * 1024
-_RECENT = 256
-"""Rows that are on their way, at most, without the hub's having them."""
-_LOOK_WITHIN = 30.0
 
 
-class SessionTurn:
+class SessionTurn(TurnQuestions):
     """One activation's turn."""
 
     def __init__(self, actor: SessionActor, spec: Spec) -> None:
@@ -88,15 +75,9 @@ class SessionTurn:
         self._files: Any = ()
         self._placed = Placed()
         self.permits = Permits(self.courier, spec.run, spec.activation)
+        self.rows = TurnRows(self.courier, spec)
         self._lock = threading.Lock()
-        self._rows: list[Row] = []
-        self._row_bytes = 0
-        self._said = 0
-        self._recent: deque[Row] = deque(maxlen=_RECENT)
-        self._rows_armed = False
-        self._lasts = False
         self._heard = not spec.completions
-        self._row_seq = 0
         self._waits = 0
         self._wait_number = 0
         self._resumed: Future[None] | None = None
@@ -140,16 +121,15 @@ class SessionTurn:
         with self._lock:
             last = self._progress
             self._progress = None
-            unwanted = spec.transcripts == "failed" and ended.outcome.state is RunState.SUCCEEDED
-            rows = () if unwanted else tuple(self._rows)
-            self._rows = []
+        unwanted = spec.transcripts == "failed" and ended.outcome.state is RunState.SUCCEEDED
+        rows = self.rows.take()
         kept = self.requester.leave()
         settled = Settled(
             spec.run,
             spec.activation,
             ended.outcome,
             ended.state,
-            rows,
+            () if unwanted else rows,
             clean,
             ended.yielded,
             ended.follow_up,
@@ -222,8 +202,7 @@ class SessionTurn:
 
     def _started(self, began: float) -> None:
         self.courier.post(Started(self.spec.run, self.spec.activation, time.monotonic() - began, self._heard))
-        self._lasts = True  # a turn that is over at once pays nothing for what may be lost with it
-        self._send_rows_soon()
+        self.rows.lasts()  # a turn that is over at once pays nothing for what may be lost with it
 
     # ------------------------------------------------------------------ being told
 
@@ -278,7 +257,7 @@ class SessionTurn:
             refused.set_result(STOPPING)
             return [refused for _ in requests]
         if any(request.forks for request in requests):
-            self._send_rows()  # a branch has all that was said until now
+            self.rows.send()  # a branch has all that was said until now
         return self.requester.spawn(requests)
 
     def completion(self, run_id: str) -> Future[Completion]:
@@ -340,8 +319,7 @@ class SessionTurn:
 
     def map_done(self, summary: str) -> None:
         """See `TurnPort.map_done`."""
-        self._row_seq += 1
-        self.courier.post(MapDone(self.spec.activation, f"{self.spec.activation}:{self._row_seq}", summary))
+        self.courier.post(MapDone(self.spec.activation, f"{self.spec.activation}:{self.rows.number()}", summary))
 
     def progress(self, text: str | None, done: float | None, total: float | None) -> None:
         """See `TurnPort.progress`."""
@@ -362,31 +340,6 @@ class SessionTurn:
         """See `TurnPort.add_usage`."""
         self.courier.post(UsageAdded(self.spec.run, self.spec.activation, usage))
 
-    def history(self, limit: int, offset: int) -> Future[list[Row]]:
-        """See `TurnPort.history`."""
-        from openclaw_ray.actors.names import find_actor
-
-        with self._lock:
-            own = [*self._recent, *self._rows]
-        future: Future[list[Row]] = Future()
-        hub = find_actor(self.actor.settings.runtime, "hub")
-        if len(own) >= limit + offset:
-            future.set_result(own[max(0, len(own) - offset - limit) : len(own) - offset])
-            return future
-        asked = hub.history.remote(self.spec.agent_id, self.spec.session_id, limit + offset, 0)
-
-        def came(page: Future[list[Row]]) -> None:
-            error = page.exception()
-            if error is not None:
-                future.set_exception(error)
-                return
-            known = {(row.activation, row.seq) for row in own}
-            rows = [*(row for row in page.result() if (row.activation, row.seq) not in known), *own]
-            future.set_result(rows[max(0, len(rows) - offset - limit) : len(rows) - offset])
-
-        asked.future().add_done_callback(came)
-        return future
-
     def limit(self, name: str, cost: float) -> tuple[str, Future[Permit]]:
         """See `TurnPort.limit`."""
         return self.permits.ask(name, cost)
@@ -399,89 +352,9 @@ class SessionTurn:
         """See `TurnPort.limit_back_off`."""
         self.permits.back_off(name, seconds)
 
-    def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
-        """See `TurnPort.look`."""
-        filters = {"requester": self.spec.session_key, "target": target}
-        return self._query("view", what, filters, limit, 0, self.asker)
-
-    def asked(self, what: str, given: Mapping[str, Any]) -> Future[SessionAnswer]:
-        """See `TurnPort.asked`."""
-        return self._query("asked", self.asker, what, dict(given))
-
-    def patch(self, key: str, label: str, session_id: str | None, revision: int | None) -> Future[SessionAnswer]:
-        """See `TurnPort.patch`."""
-        return self._query("patch", self.asker, key, label, session_id, revision)
-
-    def clear(self, what: str, key: str, session_id: str, revision: int) -> Future[str]:
-        """See `TurnPort.clear`."""
-        new = (RandomIds().session_id(),) if what == "reset" else ()
-        return self._query(what, key, session_id, revision, *new, self.asker)
-
     def stop_session(self, key: str) -> Future[StopReport]:
         """See `TurnPort.stop_session`."""
         return self.requester.stop(key=key)
-
-    def transcript(
-        self, session: Mapping[str, Any], limit: int, offset: int = 0, anchor: str = ""
-    ) -> Future[TranscriptPage]:
-        """See `TurnPort.transcript`."""
-        from openclaw_ray.actors.asking import ask_later
-        from openclaw_ray.actors.names import find_actor
-
-        runtime, place = self.actor.settings.runtime, (session["agentId"], session["sessionId"])
-        own = self._own_rows(session["sessionId"], anchor)
-        page = (limit + offset, 0, "") if own else (limit, offset, anchor)
-        asked = ask_later(lambda: find_actor(runtime, "hub").transcript.remote(*place, *page), _LOOK_WITHIN)
-        return with_own_rows(asked, own, limit, offset) if own else asked
-
-    def _own_rows(self, session_id: str, anchor: str) -> list[Row]:
-        """What this turn has said and may not be on disk, if it is about its own session."""
-        if session_id != self.spec.session_id or anchor:
-            return []
-        with self._lock:
-            return [*self._recent, *self._rows]
-
-    @property
-    def asker(self) -> Asker:
-        """This turn, as the registry knows it."""
-        return Asker(self.spec.session_key, self.spec.activation)
-
-    def _query(self, method: str, *args: Any) -> Future[Any]:
-        """A question to the registry that may be asked twice."""
-        from openclaw_ray.actors.asking import ask_later
-
-        return ask_later(lambda: getattr(self.courier.registry, method).remote(*args), _LOOK_WITHIN)
-
-    def transcript_bytes(self) -> Future[int]:
-        """See `TurnPort.transcript_bytes`."""
-        from openclaw_ray.actors.asking import ask_later
-        from openclaw_ray.actors.names import find_actor
-
-        spec, runtime = self.spec, self.actor.settings.runtime
-        with self._lock:
-            named = (spec.agent_id, spec.session_id, self._row_bytes, self._said)
-        return ask_later(lambda: find_actor(runtime, "hub").transcript_bytes.remote(*named), _LOOK_WITHIN)
-
-    def auth(self, request: AuthAsk | AuthOutcome) -> Future[Any]:
-        """See `TurnPort.auth`."""
-        from openclaw_ray.actors.asking import ask_later
-        from openclaw_ray.actors.auth_wire import unpack_answer
-
-        spec, packed = self.spec, pack(request)
-        future: Future[Any] = Future()
-
-        def came(asked: Future[bytes]) -> None:
-            try:
-                future.set_result(unpack_answer(asked.result()))
-            except OpenClawRayError as error:
-                future.set_exception(error)
-            except Exception as error:  # noqa: BLE001 - of Ray: the registry did not answer
-                future.set_exception(RuntimeUnavailable("registry", _LOOK_WITHIN, str(error).splitlines()[0]))
-
-        ask_later(
-            lambda: self.courier.registry.auth.remote(spec.session_key, spec.activation, packed), _LOOK_WITHIN
-        ).add_done_callback(came)
-        return future
 
     def task(self, task: ToolTask) -> Future[Any]:
         """See `TurnPort.task`."""
@@ -491,37 +364,7 @@ class SessionTurn:
 
     def append(self, role: str, text: str, meta: dict[str, Any] | None = None) -> None:
         """See `TurnPort.append`; ``meta`` is the runtime's own word on the row."""
-        spec = self.spec
-        if spec.transcripts == "none":
-            return
-        with self._lock:
-            self._rows.append(Row(spec.session_id, spec.number, self._row_seq, role, text, time.time(), None, meta))
-            self._row_seq += 1
-            self._row_bytes += len(text)
-            self._said += len(text)
-            full = self._row_bytes > _FLUSH_BYTES
-        if full:
-            self._send_rows()
-        elif self._lasts:
-            self._send_rows_soon()
-
-    def _send_rows_soon(self) -> None:
-        with self._lock:
-            arm = self.spec.transcripts == "all" and bool(self._rows) and not self._rows_armed
-            self._rows_armed = self._rows_armed or arm
-        if arm:
-            self.courier.alarm("rows", ROWS_WITHIN, self._send_rows)
-
-    def _send_rows(self) -> None:
-        """What was said so far goes up (4)."""
-        with self._lock:
-            self._rows_armed = False
-            if self.spec.transcripts != "all" or not self._rows:
-                return
-            flush = tuple(self._rows)
-            self._rows, self._row_bytes = [], 0
-            self._recent.extend(flush)
-        self.courier.post(Rows(self.spec.run, self.spec.activation, flush))
+        self.rows.append(role, text, meta)
 
     @property
     def cancelled(self) -> str | None:
@@ -536,27 +379,6 @@ class SessionTurn:
                 return
             reason = self._cancelled
         callback(reason)
-
-
-def with_own_rows(
-    asked: Future[TranscriptPage], own: list[Row], limit: int, offset: int
-) -> Future[TranscriptPage]:
-    """A page of the newest rows on disk, with a turn's own ones after them."""
-    future: Future[TranscriptPage] = Future()
-
-    def came(done: Future[TranscriptPage]) -> None:
-        if (error := done.exception()) is not None:
-            future.set_exception(error)
-            return
-        page = done.result()
-        mine = {(row.activation, row.seq) for row in own}
-        rows = [*(row for row in page.rows if (row.activation, row.seq) not in mine), *own]
-        end = max(0, len(rows) - offset)
-        total = page.total + len(rows) - len(page.rows)
-        future.set_result(TranscriptPage(tuple(rows[max(0, end - limit) : end]), total, offset))
-
-    asked.add_done_callback(came)
-    return future
 
 
 def _first_message(spec: Spec) -> str:

@@ -8,7 +8,8 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from openclaw_ray.actors.session_turn import STARTED_AFTER, SessionTurn, with_own_rows
+from openclaw_ray.actors.session_turn import STARTED_AFTER, SessionTurn
+from openclaw_ray.actors.turn_questions import with_own_rows
 from openclaw_ray.agents.folders import make_folder
 from openclaw_ray.agents.pickling import dumps
 from openclaw_ray.agents.port import ToolTask
@@ -67,8 +68,8 @@ class LocalTurn(SessionTurn):
         """See `TurnPort.transcript_bytes`."""
         kept = sum(len(row.text) for row in self.local.registry.all_rows(self.spec.session_id))
         future: Future[int] = Future()
-        with self._lock:
-            future.set_result(max(kept + self._row_bytes, self._said))
+        unsent, said = self.rows.sizes()
+        future.set_result(max(kept + unsent, said))
         return future
 
     def _end_tools(self) -> None:
@@ -76,8 +77,7 @@ class LocalTurn(SessionTurn):
 
     def history(self, limit: int, offset: int) -> Future[list[Row]]:
         """See `TurnPort.history`."""
-        with self._lock:
-            own = list(self._rows)
+        own = self.rows.unsent()
         rows = [*self.local.registry.rows(self.spec.session_id, max(0, limit + offset - len(own)), 0), *own]
         future: Future[list[Row]] = Future()
         future.set_result(rows[max(0, len(rows) - offset - limit) : max(0, len(rows) - offset)])
