@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     )
     from openclaw_ray.core.events import Event
     from openclaw_ray.core.lifecycle import DeliveryState, ResultStatus, RunState
+    from openclaw_ray.core.message import MessageMode, MessageSource
     from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, Result, StopReport, Usage
     from openclaw_ray.core.sent import SendStatus, Sent
     from openclaw_ray.core.tool_results import ToolResult
@@ -106,6 +107,8 @@ _WHERE = {
     "LimitHeldAbove": "core.errors",
     "LimitTimeout": "core.errors",
     "MapInUse": "core.errors",
+    "MessageMode": "core.message",
+    "MessageSource": "core.message",
     "NotControlled": "core.errors",
     "PatchRefused": "core.errors",
     "SessionForbidden": "core.errors",
@@ -181,6 +184,8 @@ __all__ = [
     "LimitHeldAbove",
     "LimitTimeout",
     "MapInUse",
+    "MessageMode",
+    "MessageSource",
     "NotControlled",
     "NotInTurn",
     "NothingPending",

@@ -76,7 +76,10 @@ def send_steps(port: TurnPort, request: SendRequest) -> Generator[Future[Any] | 
         return noticed(receipt)
     if request.seconds <= 0:
         return accepted_message(receipt)
-    reply = port.reply(receipt.run_id)
-    if not reply.done():
-        yield Within((reply,), request.seconds, frees_slot=True)
-    return reply.result() if port.leave_send(receipt.run_id) else accepted_message(receipt)
+    reply, heard = port.reply(receipt.run_id), False
+    try:
+        if not reply.done():
+            yield Within((reply,), request.seconds, frees_slot=True)
+    finally:  # also if the program gives the wait up
+        heard = port.leave_send(receipt.run_id)
+    return reply.result() if heard else accepted_message(receipt)

@@ -166,6 +166,8 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
         except StopIteration as done:
             result: T = done.value
             return result
+        finally:  # a wait that was broken off ends here, not whenever the memory is freed
+            steps.close()
 
     def _waited(self, waited: Future[Any] | Within) -> Any:
         if not isinstance(waited, Within):

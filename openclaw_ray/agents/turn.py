@@ -279,6 +279,8 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
         except StopIteration as done:
             result: T = done.value
             return result
+        finally:  # a wait that was broken off ends here, not whenever the memory is freed
+            steps.close()
 
     async def _waited(self, waited: Future[Any] | Within) -> Any:
         if not isinstance(waited, Within):

@@ -153,6 +153,7 @@ def _tell_order(loaded: Config) -> None:
 
     _print(f"ok: {loaded.source}")
     headings = {
+        NoticeKind.LIST: "lists that mean more or less than they look",
         NoticeKind.PENDING: "not yet in effect",
         NoticeKind.RETIRED: "retired in OpenClaw, without effect",
         NoticeKind.VARIABLE: "variables that are not set and not needed",

@@ -19,6 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from openclaw_ray.config._config import Config
+from openclaw_ray.config._effective import a2a, a2a_path
 from openclaw_ray.config._env import Variables, unset
 from openclaw_ray.config._faults import (
     limit_faults,
@@ -31,7 +32,7 @@ from openclaw_ray.config._faults import (
 from openclaw_ray.config._include import INCLUDE, Includes, Source, read_text
 from openclaw_ray.config._keys import Pruned, prune
 from openclaw_ray.config._model import Root
-from openclaw_ray.config._notices import Notice, NoticeKind, not_yet
+from openclaw_ray.config._notices import Notice, NoticeKind, list_notices, not_yet
 from openclaw_ray.config._text import join, parse
 from openclaw_ray.config._types import show
 from openclaw_ray.core.errors import ConfigError, ConfigFault
@@ -123,7 +124,8 @@ def _checked_whole(raw: Any, source: str, main: Source | None, path: Path | None
     faults = _placed([with_remedy(fault) for fault in faults], sources)
     if faults or root is None:
         raise ConfigError(tuple(faults))
-    notices = (*pruned.notices, *_pending(pruned.data, (), ""))
+    lists = list_notices(a2a(root).allow, a2a_path(root, "allow"))
+    notices = (*pruned.notices, *lists, *_pending(pruned.data, (), ""))
     return Config(root, tuple(sorted(pruned.tolerated)), source, notices)
 
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["NOT_YET", "Notice", "NoticeKind", "not_yet"]
+__all__ = ["NOT_YET", "Notice", "NoticeKind", "list_notices", "not_yet"]
 
 
 class NoticeKind(StrEnum):
     """What a notice is about."""
 
+    LIST = "list"
+    """A list that means more, or less, than it looks."""
     PENDING = "pending"
     """A key of ours that is checked but does not act yet."""
     RETIRED = "retired"
@@ -81,6 +83,14 @@ NOT_YET: Final = (
     "tools.toolsBySender",
 )
 """Keys that are accepted and do not act yet, with all below them. A key that takes effect leaves this list."""
+
+
+def list_notices(allow: tuple[str, ...] | None, path: str) -> tuple[Notice, ...]:
+    """What is to be told of an agent-to-agent list: an empty one admits all, one of blanks nobody (SPEC.md A3)."""
+    if allow is None or any(entry.strip() for entry in allow):
+        return ()
+    text = "blank names alone admit nobody" if allow else "an empty list admits every agent; enabled: false admits none"
+    return (Notice(path, NoticeKind.LIST, text),)
 
 
 def not_yet(steps: tuple[str | int, ...]) -> bool:

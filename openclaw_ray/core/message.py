@@ -13,7 +13,7 @@ from enum import StrEnum
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.sent import Sent
 
-__all__ = ["HOPS_MOST", "MessageMode", "MessageSource", "News", "SendAsk", "SourceKind", "Talk"]
+__all__ = ["HOPS_MOST", "MessageMode", "MessageSource", "News", "SendAsk", "SourceKind", "Talk", "heir"]
 
 HOPS_MOST = 6
 """Hops of a chain: a message and the five turns of replies that there can be after it (SPEC.md A3)."""
@@ -127,3 +127,8 @@ class Talk:
     chain: str = ""
     hops: int = 0
     news: tuple[str, ...] = ()
+
+
+def heir(talk: Talk | None) -> Talk | None:
+    """What a run that another one makes has of its chain: a child's messages are of it, too."""
+    return Talk("", talk.chain, talk.hops) if talk is not None and talk.chain else None

@@ -251,7 +251,11 @@ class AsyncRuntime(AsyncOperating):
             to, message, label=label, agent_id=agent_id, timeout_seconds=timeout_seconds, mode=mode
         )
         asked = self._sync._sending(request, requester)
-        receipt = accepted(await self._waits.outcome(asked))
+        try:
+            receipt = accepted(await self._waits.outcome(asked))
+        except asyncio.CancelledError:
+            asked.add_done_callback(self._sync._leave_unheard)
+            raise
         if request.notice:
             return noticed(receipt)
         if request.seconds <= 0:

@@ -69,10 +69,18 @@ class Sending(Requests):
         if request.seconds <= 0:
             return accepted_message(receipt)
         sends = self._client.requester.sends
-        reply = sends.reply(receipt.run_id)
-        with contextlib.suppress(FutureTimeout):
-            reply.result(request.seconds)
-        return self._with_result(reply.result()) if sends.leave(receipt.run_id) else accepted_message(receipt)
+        reply, heard = sends.reply(receipt.run_id), False
+        try:
+            with contextlib.suppress(FutureTimeout):
+                reply.result(request.seconds)
+        finally:
+            heard = sends.leave(receipt.run_id)
+        return self._with_result(reply.result()) if heard else accepted_message(receipt)
+
+    def _leave_unheard(self, asked: Future[Receipt]) -> None:
+        """Nobody waits for this message's reply any more."""
+        if asked.exception() is None and asked.result().accepted:
+            self._client.requester.sends.leave(asked.result().run_id)
 
     def _with_result(self, sent: Sent) -> Sent:
         """With the whole outcome of the run that handled it."""

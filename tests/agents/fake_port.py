@@ -11,6 +11,7 @@ from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.core.lifecycle import ResultStatus
 from openclaw_ray.core.protocol.messages import Row, Spec
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
+from openclaw_ray.core.sent import Sent
 
 __all__ = ["FakePort", "make_completion", "make_spec"]
 
@@ -54,6 +55,7 @@ class FakePort:
         hold_resume: keep slots back until `grant`.
         on_pause: called, each on a thread of its own, when the turn pauses the first, second, … time.
         views: what `look` finds, by name.
+        replies: to messages, by run id, when the test says so.
         stop_settles: stopped runs end at once, cancelled.
         reports: what stops of runs report; those of others stay open.
     """
@@ -75,6 +77,7 @@ class FakePort:
         self.reports: dict[str, StopReport] = {}
         self.views: dict[str, list[Any]] = {}
         self.summaries: list[str] = []
+        self.replies: dict[str, Future[Sent]] = {}
         self.pauses = self.resumes = 0
         self.paused = threading.Event()
         self.held: list[tuple[int, SpawnRequest, Future[Receipt]]] = []
@@ -106,6 +109,14 @@ class FakePort:
     def completion(self, run_id: str) -> Future[Completion]:
         with self._lock:
             return self._futures.setdefault(run_id, Future())
+
+    def reply(self, send: str) -> Future[Sent]:
+        return self.replies.setdefault(send, Future())
+
+    def leave_send(self, send: str) -> bool:
+        heard = self.replies[send].done()
+        self.log.append(f"{'heard' if heard else 'left'} {send}")
+        return heard
 
     def children(self) -> list[Receipt]:
         with self._lock:

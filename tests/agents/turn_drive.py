@@ -42,6 +42,9 @@ class Awaited:
     async def call(self, *args: Any, **kwargs: Any) -> Any:
         return self._turn.call(*args, **kwargs)
 
+    async def send(self, *args: Any, **kwargs: Any) -> Any:
+        return self._turn.send(*args, **kwargs)
+
     @property
     def tools(self) -> ToolSet[Awaitable[Any]]:
         return ToolSet(self.call)

@@ -91,3 +91,16 @@ def test_the_rules_come_from_the_configuration_with_the_paths_of_what_is_set() -
 def test_more_than_five_turns_are_refused_at_load() -> None:
     with pytest.raises(config.ConfigError, match="maxPingPongTurns"):
         config.load({"session": {"agentToAgent": {"maxPingPongTurns": 6}}}, env={})
+
+
+@pytest.mark.parametrize(
+    ("allow", "told"),
+    [([], "an empty list admits every agent"), ([" "], "blank names alone admit nobody"), (["a"], None), (None, None)],
+)
+def test_a_list_that_means_more_or_less_than_it_looks_is_told(allow: list[str] | None, told: str | None) -> None:
+    loaded = config.load({"session": {"agentToAgent": {} if allow is None else {"allow": allow}}}, env={})
+    found = [notice for notice in loaded.notices if notice.kind is config.NoticeKind.LIST]
+    assert [(notice.path, told in notice.text) for notice in found if told] == (
+        [("session.agentToAgent.allow", True)] if told else []
+    )
+    assert len(found) == (told is not None)

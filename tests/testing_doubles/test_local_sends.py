@@ -491,3 +491,43 @@ def test_a_call_by_the_gateways_name_has_the_tools_words() -> None:
         with pytest.raises(oc.ToolInputError, match="timeoutSeconds"):
             rt.call("sessions.send", {"agentId": "worker", "message": "x", "timeoutSeconds": -1})
         assert rt.call("sessions.send", {"key": "agent::x", "message": "x"})["status"] == "error"
+
+
+def test_the_operator_sends_for_a_session_that_has_ended_and_its_rules_hold() -> None:
+    with LocalRuntime([worker, Bob], {}) as rt:
+        receipt = rt.spawn("begin", "worker")
+        rt.result(receipt, timeout=10)
+        with pytest.raises(oc.SpawnForbidden, match="visibility"):
+            rt.send("bob", "x", requester=receipt.session_key)
+    with LocalRuntime([worker, Bob], turns_of(2)) as rt:
+        receipt = rt.spawn("begin", "worker")
+        rt.result(receipt, timeout=10)
+        sent = rt.send("bob", "x", 10, requester=receipt.session_key)
+        assert (sent.status, sent.reply, sent.ended) == ("ok", "b0", "one way")
+
+
+def test_an_ended_child_can_be_asked_and_awaited_too() -> None:
+    with LocalRuntime([worker], {}) as rt:
+        receipt = rt.spawn("begin", "worker")
+        rt.result(receipt, timeout=10)
+        assert rt.ask(receipt.session_key, "more", timeout=10).text == "message:begin,more:3"
+        eventually(lambda: assert_at_rest(rt), 10)
+
+
+def test_a_stop_of_the_sender_while_it_waits_ends_its_turn_and_the_exchange() -> None:
+    @oc.agent(id="patient", spawns=False)
+    def patient(turn: oc.SyncTurn) -> str:
+        return str(turn.send("slow", "x", timeout_seconds=60))
+
+    with LocalRuntime([slow, patient], turns_of(5)) as rt:
+        rt.send("patient", "go", 0)
+        eventually(lambda: any(x.waiter for x in rt._local.core.s.exchanges.values()), 10)
+        began = time.monotonic()
+        report = rt.stop("agent:patient:main", timeout=10)
+        assert (report.stopped, report.failed) == (1, 0)
+        assert time.monotonic() - began < 2
+        # the operator's message to it, and its own
+        assert [event.reason for event in over(rt, 2)] == ["stopped"] * 2
+        GO.set()
+        eventually(lambda: SAID["slow"], 10)
+        eventually(lambda: assert_at_rest(rt), 10)

@@ -24,13 +24,14 @@ def _steps(caller: Caller, given: Mapping[str, Any]) -> Steps:
     label = values.get("label")
     if label is not None and not 1 <= len(label) <= _LABEL_MOST:
         raise ToolInputError(_NAME, "label", f"it has 1 to {_LABEL_MOST} characters")
+    seconds = _seconds(values.get("timeoutSeconds", SEND_SECONDS))
     try:
         request = send_request(
             values.get("sessionKey"),
             values["message"],
             label=label,
             agent_id=values.get("agentId"),
-            timeout_seconds=_seconds(values.get("timeoutSeconds", SEND_SECONDS)),
+            timeout_seconds=seconds,
             mode=values.get("mode"),
         )
     except ValueError as error:

@@ -11,6 +11,7 @@ from openclaw_ray.core.admission import Refusal, SpawnFacts, SpawnLimits, check_
 from openclaw_ray.core.keys import normalise_agent_id, role
 from openclaw_ray.core.lifecycle import DeliveryState, RunKind
 from openclaw_ray.core.limits import Compat
+from openclaw_ray.core.message import heir
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.audiences import stamp_of
 from openclaw_ray.core.protocol.child_facts import child_facts
@@ -191,6 +192,7 @@ class Admitting(Messaging):
             index=admit.index,
             transcripts=admit.transcripts,
             item=admit.item,
+            talk=heir(parent.talk),
             client=client,
             kind=RunKind.MESSAGE if admit.route == "ask" else RunKind.TASK,
             deliver_to="" if admit.route == "ask" and not admit.expects else requester.key,

@@ -113,6 +113,8 @@ class Keeping:
         s.retire(run)
         session = s.sessions.get(run.session)
         if session is not None and self._is_over(session):
+            if session.key in s.news:
+                self.birth.talks.silence(session)  # it has no further turn to hear it with
             leave(s, session)
         if parent is not None and parent.terminal:
             self.retire_if_done(parent)

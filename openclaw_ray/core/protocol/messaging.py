@@ -16,6 +16,7 @@ from openclaw_ray.core.keys import inspect, main_key
 from openclaw_ray.core.lifecycle import SessionState
 from openclaw_ray.core.message import HOPS_MOST, MessageMode, SendAsk
 from openclaw_ray.core.protocol.addressing import address, main_session
+from openclaw_ray.core.protocol.archiving import find_session
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.inbox import inbox_full
 from openclaw_ray.core.protocol.message_run import awaken, run_above
@@ -63,11 +64,15 @@ class Messaging:
     # ------------------------------------------------------------------ a session's
 
     def _asker(self, admit: Admit) -> Session | None:
-        """The session that a message is from; the operator may have an agent's main session made for it."""
+        """The session that a message is from; the operator may send for one that has ended, and have an agent's main
+        session made for it."""
         s = self.s
         known = s.sessions.get(admit.requester)
         if known is not None or admit.route != "send" or admit.activation:
             return known
+        ended = find_session(s, admit.requester)
+        if ended is not None:
+            return ended if ended.state != SessionState.ARCHIVED else None
         agent_id = inspect(admit.requester).agent_id or ""
         entry = s.agents.get(agent_id)
         if entry is None or admit.requester != main_key(agent_id):

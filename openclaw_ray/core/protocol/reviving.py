@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from openclaw_ray.core import lineage
 from openclaw_ray.core.lifecycle import DeliveryState, RunKind
+from openclaw_ray.core.message import heir
 from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import State
 
@@ -56,6 +57,7 @@ def revive(s: State, session: Session, dead: Run) -> None:
         client=dead.client,
         kind=RunKind.COMPLETION,
         turns=dead.turns,
+        talk=heir(dead.talk),
         deliver_to=dead.requester if announced else "",
         delivery=DeliveryState.PENDING if announced and dead.expects else DeliveryState.NOT_REQUIRED,
     )

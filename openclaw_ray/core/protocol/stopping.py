@@ -45,7 +45,8 @@ class Stopping:
         if event.by and not all(self._may_stop(run, event.by) for run in tops):
             return Verdict(event.stop, "refused")
         key = event.key or (tops[0].session if tops else event.run)
-        mark = self.mark(client, event.stop, key, tops, "stopped", alone=event.scope == "run")
+        talks = not event.by or bool(tops) or controls(s, event.by, key)
+        mark = self.mark(client, event.stop, key, tops, "stopped", alone=event.scope == "run", talks=talks)
         return Verdict(event.stop, "marked", mark=_number(mark))
 
     def _tops(self, event: StopAsk) -> list[Run]:
@@ -65,8 +66,18 @@ class Stopping:
     def _may_stop(self, run: Run, by: str) -> bool:
         return controls(self.s, by, run.session)
 
-    def mark(self, client: str, stop: str, key: str, tops: list[Run], reason: str, *, alone: bool = False) -> Mark:
-        """Stop the subtrees of ``tops``, or them ``alone``."""
+    def mark(
+        self,
+        client: str,
+        stop: str,
+        key: str,
+        tops: list[Run],
+        reason: str,
+        *,
+        alone: bool = False,
+        talks: bool = True,
+    ) -> Mark:
+        """Stop the subtrees of ``tops``, or them ``alone``, and the ``talks`` that their sessions take part in."""
         s = self.s
         mark = Mark(s.next_seq(), stop, key, client, reason, alone=alone)
         s.marks[mark.seq] = mark
@@ -90,7 +101,7 @@ class Stopping:
         mark.open = {run.id for run in under}
         mark.runs = tuple(mark.open)
         s.touch(mark)
-        if s.exchanges and not alone:
+        if s.exchanges and talks and not alone:
             self.ending.birth.talks.stopped({key, *(run.session for run in under)})
         for run in under:
             self._stop(run, mark)

@@ -9,8 +9,8 @@ import pytest
 
 from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.message import HOPS_MOST, SendAsk
-from openclaw_ray.core.protocol import messaging, talking
-from openclaw_ray.core.protocol.messages import Replied, SendOver, Start
+from openclaw_ray.core.protocol import admitting, messaging, talking
+from openclaw_ray.core.protocol.messages import Replied, SendOver, Start, StopAsk
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.core.results import INBOX, Receipt
 from openclaw_ray.core.visibility import SessionRules, Visibility
@@ -285,3 +285,42 @@ def test_a_run_that_times_out_is_a_timeout_and_another_failure_an_error() -> Non
     late.settle("too late")
     assert replies(hand, turn.activation)[-1].status == "timeout"
     assert replies(hand, turn.activation)[-1].to_json()["sentBeforeError"] is True
+
+
+def test_what_a_childs_turn_sends_is_of_its_parents_chain() -> None:
+    hand = two(0)
+    turn = asked(hand)
+    send(turn, "m", wait=False)
+    child = hand.begin("m").child("c", agent_id="b")
+    assert send(child, "on", B, wait=False).accepted
+    exchange = hand.registry.s.exchanges["on"]
+    assert (exchange.chain, exchange.hops) == ("m", 2)
+    with without(admitting, "heir", lambda talk: None):
+        other = hand.turns["m"].child("d", agent_id="b")
+        send(other, "free", B, wait=False)
+    assert hand.registry.s.exchanges["free"].chain == "free"
+
+
+def test_a_stop_by_a_session_that_controls_nothing_there_ends_no_exchange() -> None:
+    hand = two(5)
+    turn = asked(hand)
+    send(turn, "m", wait=False)
+    turn.settle("on")
+    other = asked(hand, "other", "w")
+    other.say(StopAsk("stop", A, by="agent:w:main"))
+    assert not hand.registry.s.exchanges["m"].over
+    hand.stop(A)
+    assert hand.registry.s.exchanges["m"].why == "stopped"
+
+
+def test_news_for_a_sub_agent_that_has_no_further_turn_is_not_kept() -> None:
+    hand = two(0)
+    turn = asked(hand)
+    child = turn.child("c", agent_id="a")
+    send(child, "m", wait=False)
+    hand.begin("m").settle("late")
+    assert list(hand.registry.s.news) == ["agent:w:subagent:c"]
+    child.settle("done")
+    turn.hears()
+    turn.consume("c")
+    assert (hand.registry.s.news, hand.registry.s.exchanges) == ({}, {})
