@@ -29,12 +29,11 @@ RELEASE_WITHIN = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A session as who wants it cleared knows it: by key, and by id and revision if given.
+    """A session as who wants it cleared knows it: by id and revision, if given.
 
     ``asker``: the turn that asks; `None` for the operator.
     """
 
-    key: str
     session_id: str | None = None
     revision: int | None = None
     asker: Asker | None = None
@@ -42,55 +41,64 @@ class Seen:
     def fits(self, row: dict[str, Any]) -> bool:
         """Whether the session is that one still."""
         same = self.session_id in (None, row["sessionId"])
-        return same and self.revision in (None, row["lifecycleRevision"])
+        return same and self.revision in (None, row.get("lifecycleRevision"))
+
+
+ANY = Seen()
+"""As it is found, by the operator."""
 
 
 class _Stop(Protocol):
     def __call__(self, key: str, *, timeout: float | None) -> StopReport: ...
 
 
-def delete_session(query: Callable[..., Any], stop: _Stop, seen: Seen, timeout: float) -> StopReport:
-    """Stop and delete the session that ``seen`` is of.
+def delete_session(
+    query: Callable[..., Any], stop: _Stop, key: str, timeout: float, seen: Seen = ANY
+) -> StopReport:
+    """Stop and delete the session ``key``.
 
     Args:
         query: asks the registry.
         stop: `Runtime.stop`.
-        seen: which one, and who asks.
+        key: canonical.
         timeout: seconds for the stop.
+        seen: which one it must be, and who asks.
 
     Raises:
         KeyError: there is no such session.
         SessionForbidden: it is not the asking session's to delete.
         DeleteRefused: it was not deleted.
     """
-    row = _row(query, seen, "delete")
-    if row["key"] == main_key(row["agentId"]):
-        raise DeleteRefused(seen.key, CleanupWord.MAIN.value)
+    row = _row(query, key, seen, "delete")
+    if key == main_key(row["agentId"]):
+        raise DeleteRefused(key, CleanupWord.MAIN.value)
     return _cleared(query, stop, seen, row, timeout, DeleteRefused, "delete")
 
 
-def reset_session(query: Callable[..., Any], stop: _Stop, seen: Seen, timeout: float) -> StopReport:
-    """Stop the session that ``seen`` is of and begin it anew; arguments as for `delete_session`.
+def reset_session(
+    query: Callable[..., Any], stop: _Stop, key: str, timeout: float, seen: Seen = ANY
+) -> StopReport:
+    """Stop the session ``key`` and begin it anew; arguments as for `delete_session`.
 
     Raises:
         KeyError: there is no such session.
         SessionForbidden: it is not the asking session's to reset.
         ResetRefused: it is as it was.
     """
-    row = _row(query, seen, "reset")
+    row = _row(query, key, seen, "reset")
     if row["status"] == SessionState.ARCHIVED:
-        raise ResetRefused(seen.key, CleanupWord.ARCHIVED.value)
+        raise ResetRefused(key, CleanupWord.ARCHIVED.value)
     return _cleared(query, stop, seen, row, timeout, ResetRefused, "reset", RandomIds().session_id())
 
 
-def _row(query: Callable[..., Any], seen: Seen, what: str) -> dict[str, Any]:
+def _row(query: Callable[..., Any], key: str, seen: Seen, what: str) -> dict[str, Any]:
     if seen.asker is not None:
-        answer: SessionAnswer = query("asked", seen.asker, "may", {"key": seen.key, "what": what})
+        answer: SessionAnswer = query("asked", seen.asker, "may", {"key": key, "what": what})
         if answer.status == "forbidden":
             raise SessionForbidden(answer.reason, answer.error, answer.path)
-    row: dict[str, Any] | None = query("session", seen.key)
+    row: dict[str, Any] | None = query("session", key)
     if row is None:
-        raise KeyError(seen.key)
+        raise KeyError(key)
     return row
 
 

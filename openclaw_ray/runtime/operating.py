@@ -105,8 +105,8 @@ class Operating(Sending):
         """
         from openclaw_ray.runtime.cleanup import delete_session
 
-        seen, within = self._clearing(key, timeout, session_id, lifecycle_revision)
-        return delete_session(self._query, self.stop, seen, within)
+        seen = self._clearing(key, timeout, session_id, lifecycle_revision)
+        return delete_session(self._query, self.stop, *seen)
 
     def reset(
         self,
@@ -128,17 +128,17 @@ class Operating(Sending):
         """
         from openclaw_ray.runtime.cleanup import reset_session
 
-        seen, within = self._clearing(key, timeout, session_id, lifecycle_revision)
-        return reset_session(self._query, self.stop, seen, within)
+        seen = self._clearing(key, timeout, session_id, lifecycle_revision)
+        return reset_session(self._query, self.stop, *seen)
 
     def _clearing(
         self, key: str, timeout: float | None, session_id: str | None, revision: int | None
-    ) -> tuple[Seen, float]:
+    ) -> tuple[str, float, Seen]:
         from openclaw_ray.runtime.cleanup import RELEASE_WITHIN, Seen
 
         self._open()
         within = self._limits.stop_grace_seconds + RELEASE_WITHIN if timeout is None else timeout
-        return Seen(normalise_key(key), session_id, revision, self._asker), within
+        return normalise_key(key), within, Seen(session_id, revision, self._asker)
 
     def call(
         self, name: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
