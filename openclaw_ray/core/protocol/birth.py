@@ -73,6 +73,8 @@ class Birth(Admitting):
             bound += 1
             self.start(run, idle_for(pick).pop())
         self._grow(rules_allow, bound)
+        if s.exchanges:
+            self.talks.unstick()
 
     def _of_class(self, idle: dict[object, list[Actor]], waiting: Waiting) -> list[Actor]:
         """Idle actors of the class, else those that have none yet (PROTOCOL.md 7.6)."""

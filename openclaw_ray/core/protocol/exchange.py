@@ -54,6 +54,8 @@ class Exchange(Record):
     error: str | None = None
     why: str | None = None
     announce: str | None = None
+    unstuck: bool = False
+    """Its waiter was told not to wait any more, before there was a reply."""
     one_way: bool = False
     """There is no ping-pong between these two."""
     notice: bool = False

@@ -11,7 +11,9 @@
    its next turn, once, with a row of the transcript. A top-level session of an agent that takes further turns gets a
    turn for it; no other is called again for that (PROTOCOL.md 5.3).
 5. **stopped**: a stop of either side ends it. The turn that the other side has goes on, and nothing follows from it.
-6. A plain function that has spawned is not called with a reply: it would spawn again (PROTOCOL.md 5.3). To it a message
+6. **unstick**: when every process there may be is held by a turn that waits, and one of them waits for a reply that has
+   no process to come from, the newest such wait ends at once, as if its time were over: nobody waits for ever.
+7. A plain function that has spawned is not called with a reply: it would spawn again (PROTOCOL.md 5.3). To it a message
    is one way.
 """
 
@@ -151,7 +153,7 @@ class Talking:
         self.s.touch(exchange)
 
     def _takes_replies(self, exchange: Exchange) -> bool:
-        """Whether the requester is called with the reply (6)."""
+        """Whether the requester is called with the reply (7)."""
         session = self.s.sessions.get(exchange.requester)
         entry = self.s.agents.get(session.agent) if session is not None else None
         if entry is None or entry.follow_up or not exchange.sender_run:
@@ -212,6 +214,21 @@ class Talking:
             self.s.touch(exchange)
             self.down.tell(exchange.waiter, Replied(exchange.id, exchange.sent()))
 
+    def unstick(self) -> None:
+        """End a wait that holds the process which its reply needs (6)."""
+        s = self.s
+        stuck = [x for x in s.exchanges.values() if x.waiter and not (x.whole or x.told) and x.run in s.queue]
+        if not stuck:
+            return
+        for actor in s.actors.values():
+            run = s.runs.get(actor.run)
+            if run is None or run.state is not RunState.PAUSED or run.resuming:
+                return  # this one may still become free, or is
+        exchange = stuck[-1]
+        exchange.unstuck = exchange.told = True
+        s.touch(exchange)
+        self.down.tell(exchange.waiter, Replied(exchange.id, exchange.sent()))
+
     def again(self) -> None:
         """A new incarnation says again what was not confirmed, and knows what is still to be heard."""
         for exchange in self.s.exchanges.values():
@@ -225,7 +242,7 @@ class Talking:
         """The waiter waits no more (3)."""
         exchange = self.s.exchanges.get(event.send)
         if exchange is not None and exchange.waiter == event.receiver:
-            exchange.heard = event.heard
+            exchange.heard = event.heard and not exchange.unstuck
             self._unwait(exchange)
 
     def left(self, waiter: str) -> None:

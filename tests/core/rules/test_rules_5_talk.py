@@ -324,3 +324,32 @@ def test_news_for_a_sub_agent_that_has_no_further_turn_is_not_kept() -> None:
     turn.hears()
     turn.consume("c")
     assert (hand.registry.s.news, hand.registry.s.exchanges) == ({}, {})
+
+
+def test_a_wait_that_holds_the_only_process_its_reply_could_come_from_ends_at_once() -> None:
+    rules = SessionRules(visibility=Visibility.ALL, max_ping_pong_turns=0)
+    hand = Hand(actors=1, pool_max=1, agents=[talker("a"), talker("b")], sessions=rules, max_spawn_depth=0)
+    turn = asked(hand)
+    send(turn, "m")
+    assert replies(hand, turn.activation) == [], "it has not paused yet: it may have other things to do"
+    turn.pause()
+    [sent] = replies(hand, turn.activation)
+    assert (sent.status, sent.pending) == ("accepted", True)
+    over(turn, "m")
+    turn.resume()
+    turn.settle("on")
+    hand.begin("m").settle("late")
+    [start] = [s for s in hand.take(Start) if s.spec.session_key == A]
+    assert [news.text for news in start.spec.news] == ["late"]
+
+
+def test_a_wait_goes_on_while_another_turn_may_free_a_process() -> None:
+    rules = SessionRules(visibility=Visibility.ALL, max_ping_pong_turns=0)
+    hand = Hand(actors=2, pool_max=2, agents=[talker("a"), talker("b")], sessions=rules, max_spawn_depth=0)
+    busy, turn = asked(hand, "busy", "w"), asked(hand)
+    send(turn, "m")
+    turn.pause()
+    assert replies(hand, turn.activation) == []
+    busy.settle("done")
+    hand.begin("m").settle("b0")
+    assert [sent.reply for sent in replies(hand, turn.activation)] == ["b0"]
