@@ -123,6 +123,7 @@ def with_plan(request: SpawnRequest, plan: SpawnPlan, limits: AttachmentLimits |
         sandbox_required=params.sandbox_required,
         context=plan.context.value,
         light_context=params.light_context,
+        tools=params.tools,
     )
     return replace(
         request,

@@ -21,6 +21,7 @@ FAULTY = """{
 }"""
 REAL = """{
   agents: {list: [{id: "main", workspace: "~/w", agentDir: "~/a"}], defaults: {subagents: {maxConcurrent: 2}}},
+  session: {reset: {mode: "idle"}},
   gateway: {port: 1, auth: {token: "${OPENCLAW_TEST_UNSET}"}},
   memorySearch: {},
 }"""
@@ -74,7 +75,7 @@ def test_one_that_is_in_order_lists_what_does_not_act(tmp_path: Path, capfd: pyt
     assert capfd.readouterr().out.splitlines() == [
         f"ok: {path}",
         "not yet in effect:",
-        "  agents.list[0].agentDir",
+        "  session.reset.mode",
         "retired in OpenClaw, without effect:",
         "  memorySearch: retired; its place has memory.search",
         "variables that are not set and not needed:",

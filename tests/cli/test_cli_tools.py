@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import openclaw_ray as oc
+from openclaw_ray.agents.tools import TOOLS
 from openclaw_ray.cli import tools as command
 from openclaw_ray.cli.main import run
 from openclaw_ray.testing import LocalRuntime
@@ -43,9 +44,7 @@ def test_each_tool_is_shown_with_its_rule(live: LocalRuntime, capsys: pytest.Cap
     assert head.split() == ["tool", "may", "rule", "where"]
     assert [row.rstrip().split(maxsplit=3) for row in rows] == [
         ["agents_list", "no", "global", "tools.deny: agents_*"],
-        ["sessions_spawn", "yes", "global", "tools.allow: group:sessions"],
-        ["sessions_yield", "yes", "global", "tools.allow: group:sessions"],
-        ["subagents", "yes", "global", "tools.allow: group:sessions"],
+        *([name, "yes", "global", "tools.allow: group:sessions"] for name in TOOLS if name != "agents_list"),
     ]
 
 

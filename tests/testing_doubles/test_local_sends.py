@@ -242,7 +242,11 @@ def parent(turn: oc.SyncTurn) -> Any:
 
 @oc.agent(id="upward", spawns=False)
 def upward(turn: oc.SyncTurn) -> Any:
-    return turn.call("sessions_send", sessionKey=turn.input, message="?").to_json()
+    try:
+        turn.send(turn.input, "?")
+    except oc.SpawnError as error:
+        return {"status": error.receipt.status, "error": error.receipt.error}
+    return {"status": "sent", "error": ""}
 
 
 def test_a_child_does_not_wait_for_the_parent_that_waits_for_it() -> None:

@@ -304,5 +304,7 @@ def lists_tools(turn: oc.SyncTurn) -> list[str]:
 
 
 def test_tools_are_those_of_such_a_session_where_nothing_is_configured() -> None:
-    assert run_turn(lists_tools).result.value == ["sessions_spawn", "sessions_yield", "subagents"]
-    assert run_turn(lists_tools, session={"role": "leaf"}).result.value == ["sessions_yield"]
+    looks = ["sessions", "sessions_history", "sessions_list"]
+    assert run_turn(lists_tools).result.value == [*looks, "sessions_spawn", "sessions_yield", "subagents"]
+    leaf: list[str] = run_turn(lists_tools, session={"role": "leaf"}).result.value
+    assert leaf == ["sessions", "sessions_yield"]

@@ -45,7 +45,7 @@ _open = _Door()
 @oc.agent(follow_up=True)
 def lead(turn: oc.SyncTurn) -> Any:
     """Spawns what it is told to, waits for the door, then calls tools; each call may say ``{child}``."""
-    said = turn.input
+    said = json.loads(turn.text) if turn.kind == "message" else turn.input
     if not isinstance(said, dict):
         return None
     kids = [turn.spawn(task=task, agent_id=agent, label=label) for agent, task, label in said.get("spawn", ())]
@@ -95,6 +95,12 @@ def runtime(config: Any = ANYBODY, **options: Any) -> Iterator[LocalRuntime]:
 def does(rt: LocalRuntime, **said: Any) -> list[dict[str, Any]]:
     """What a session's calls gave."""
     found: list[dict[str, Any]] = rt.result(rt.spawn("go", "lead", input=said), timeout=20).raise_for_status().value
+    return found
+
+
+def asked(rt: LocalRuntime, **said: Any) -> list[dict[str, Any]]:
+    """The same of the main session, which may have what sub-agents may not (SPEC.md E2)."""
+    found: list[dict[str, Any]] = rt.ask("lead", json.dumps(said), timeout=20).value
     return found
 
 
@@ -302,15 +308,15 @@ def test_pages_go_back_in_time_and_a_message_id_finds_its_page() -> None:
 
 def test_the_own_history_has_what_this_turn_has_said() -> None:
     with runtime() as rt:
-        own, by_id = does(rt, calls=[("sessions_history", {"sessionKey": "current"}), ("session_status", {})])
+        own, by_id = asked(rt, calls=[("sessions_history", {"sessionKey": "current"}), ("session_status", {})])
         assert [row["role"] for row in own["messages"]] == ["user"]
-        assert "go" in own["messages"][0]["content"]
+        assert "sessions_history" in own["messages"][0]["content"]
         assert by_id["session"]["sessionId"] == own["sessionId"]
 
 
 def test_a_session_is_named_by_key_id_or_alias_and_a_strange_name_is_unknown() -> None:
     with runtime() as rt:
-        [status] = does(rt, calls=[("session_status", {})])
+        [status] = asked(rt, calls=[("session_status", {})])
         key, sid = status["session"]["key"], status["session"]["sessionId"]
         for name in (key, f" {key.upper()} ", sid):
             assert rt.call("sessions.history", {"sessionKey": name})["sessionKey"] == key
@@ -323,7 +329,7 @@ def test_a_session_is_named_by_key_id_or_alias_and_a_strange_name_is_unknown() -
 
 def test_a_status_is_a_card_and_its_version_tells_a_change() -> None:
     with runtime() as rt:
-        first, patched, second, third = does(
+        first, patched, second, third = asked(
             rt,
             calls=[
                 ("session_status", {}),
@@ -332,11 +338,11 @@ def test_a_status_is_a_card_and_its_version_tells_a_change() -> None:
                 ("session_status", {"sessionKey": "current"}),
             ],
         )
-        assert first["text"].startswith(f"session {first['sessionKey']}\nagent lead, orchestrator, depth 1")
+        assert first["text"].startswith(f"session {first['sessionKey']}\nagent lead, main, depth 0")
         assert patched["entry"]["label"] == "me"
         assert 'label "me"' in second["text"]
         assert first["stateVersion"] != second["stateVersion"] == third["stateVersion"]
-        again, changed = does(
+        again, changed = asked(
             rt,
             calls=[
                 ("session_status", {"changesSince": "0"}),
@@ -349,7 +355,7 @@ def test_a_status_is_a_card_and_its_version_tells_a_change() -> None:
 
 def test_a_model_that_would_govern_nothing_is_refused_with_words() -> None:
     with runtime() as rt:
-        [said] = does(rt, calls=[("session_status", {"model": "openai/gpt-5"})])
+        [said] = asked(rt, calls=[("session_status", {"model": "openai/gpt-5"})])
         assert (said["status"], said["reason"]) == ("error", "model")
         assert "agent lead is a program" in said["error"]
         receipt = rt.spawn("x", "waits")
@@ -448,7 +454,8 @@ def test_a_forbidden_pair_is_refused_for_the_same_reason_at_every_entrance() -> 
         beside = rt.spawn("beside", "waits", label="beside")
         eventually(lambda: rt.runs(agent="waits", state="running"))
         key = beside.session_key
-        holder = rt.spawn("go", "lead", input={"calls": [tool(key) for tool in TOOLS], "hold": True})
+        calls = {"calls": [tool(key) for tool in TOOLS], "hold": True}
+        holder = rt.send("lead", json.dumps(calls), timeout_seconds=0).receipt
         eventually(lambda: rt.runs(agent="lead", state="running"))
         mine = bound(rt, holder.session_key)
         reasons = set()
@@ -481,7 +488,7 @@ def test_a_denial_does_not_tell_whether_there_is_such_a_session() -> None:
     with runtime() as rt:
         beside = rt.spawn("beside", "waits").session_key
         nobody = f"{beside[:-4]}0000"
-        one, other = does(rt, calls=[("session_status", {"sessionKey": key}) for key in (beside, nobody)])
+        one, other = asked(rt, calls=[("session_status", {"sessionKey": key}) for key in (beside, nobody)])
         assert one["error"].replace(beside, nobody) == other["error"]
         assert one["reason"] == other["reason"] == "visibility"
 

@@ -1,7 +1,7 @@
 """What brings an un-ended run to its end, and which un-ended run no longer counts (SPEC.md H3).
 
-1. What has an un-ended run is its *executor*: a watched process, a place in line, children that it waits for, or a
-   start that is still to decide on it. Each of these brings it to its end by itself; a process that is known to have it
+1. What has an un-ended run is its *executor*: a watched process, a place in line, children or a message that it waits
+   for, or a start that is still to decide on it. Each of these brings it to its end by itself; a process that is known to have it
    proves it alive, whatever its age.
 2. Without one, or with a start that never came to decide, it is *stale* once it is older than max(2 h, timeout + 60 s):
    it counts neither against ``maxChildrenPerAgent`` nor in lists; what lives below it counts.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.lifecycle import PauseReason, RunState
 from openclaw_ray.core.liveness import is_stale
 from openclaw_ray.core.protocol.records import Run
 from openclaw_ray.core.protocol.state import State
@@ -28,6 +28,8 @@ class Executor(StrEnum):
     """It waits for a slot, an actor, or its turn in its session."""
     CHILDREN = "children"
     """It has no turn, and goes on when the last of its children has ended."""
+    MESSAGE = "message"
+    """It has no turn, and goes on with the next message to its session (`telling`)."""
     HELD = "held"
     """It is of an older start; this one is to decide on it."""
     NONE = "none"
@@ -46,7 +48,11 @@ def executor_of(s: State, run: Run) -> Executor:
         return Executor.PROCESS if actor is not None and actor.run == run.id else Executor.NONE
     if run.id in s.queue or (run.id in session.waiting and session.run in s.runs):
         return Executor.LINE
-    return Executor.CHILDREN if run.state is RunState.PAUSED and run.unsettled > 0 else Executor.NONE
+    if run.state is not RunState.PAUSED:
+        return Executor.NONE
+    if run.unsettled > 0:
+        return Executor.CHILDREN
+    return Executor.MESSAGE if run.pause is PauseReason.MESSAGE else Executor.NONE
 
 
 def counts_no_more(s: State, run: Run) -> bool:
