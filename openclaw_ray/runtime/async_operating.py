@@ -143,6 +143,14 @@ class AsyncOperating:
         """See `Runtime.audience`."""
         return await self._in_thread(self._sync.audience, key)
 
+    async def agents(self) -> dict[str, str]:
+        """The agents that the runtime knows; see `Runtime.agents`."""
+        return await self._in_thread(self._sync.agents)
+
+    async def facts(self) -> dict[str, Any]:
+        """What the runtime is; see `Runtime.facts`."""
+        return await self._in_thread(self._sync.facts)
+
     async def stats(self) -> RuntimeStats:
         """Figures of the runtime."""
         return await self._in_thread(self._sync.stats)

@@ -34,6 +34,7 @@ from openclaw_ray.runtime.stopped import answered
 
 if TYPE_CHECKING:
     from openclaw_ray.config import Config
+    from openclaw_ray.runtime.service import DownReport
 
 __all__ = ["AsyncRuntime", "Opening"]
 
@@ -135,6 +136,11 @@ class AsyncRuntime(AsyncOperating):
         known = list(agents)
         await self._in_thread(lambda: self._sync.register(known, app_dir=app_dir))
 
+    @staticmethod
+    async def down(name: str, *, keep: bool = False, force: bool = False) -> DownReport:
+        """End a runtime that was started as a service; see `Runtime.down`."""
+        return await asyncio.to_thread(lambda: Runtime.down(name, keep=keep, force=force))
+
     # ------------------------------------------------------------------ facts
 
     @property
@@ -146,6 +152,11 @@ class AsyncRuntime(AsyncOperating):
     def root_key(self) -> str:
         """Session key of this client's own root."""
         return self._sync.root_key
+
+    @property
+    def ray_address(self) -> str:
+        """Address of the Ray that it is in."""
+        return self._sync.ray_address
 
     @property
     def state_dir(self) -> Path:

@@ -117,6 +117,7 @@ def test_show_prints_what_is_written_and_where(tmp_path: Path, capfd: pytest.Cap
     assert capfd.readouterr().out.splitlines() == [
         'agents.ids = ["main"]  (agents)',
         "agents.defaults.subagents.maxConcurrent = 2",
+        'session.reset.mode = "idle"',
         'agent:main.workspace = "~/w"  (agents.list[0].workspace)',
         'agent:main.agentDir = "~/a"  (agents.list[0].agentDir)',
     ]

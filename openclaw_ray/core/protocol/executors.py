@@ -1,8 +1,8 @@
 """What brings an un-ended run to its end, and which un-ended run no longer counts (SPEC.md H3).
 
 1. What has an un-ended run is its *executor*: a watched process, a place in line, children or a message that it waits
-   for, or a start that is still to decide on it. Each of these brings it to its end by itself; a process that is known to have it
-   proves it alive, whatever its age.
+   for, or a start that is still to decide on it. Each of these brings it to its end by itself; a process that is known
+   to have it proves it alive, whatever its age.
 2. Without one, or with a start that never came to decide, it is *stale* once it is older than max(2 h, timeout + 60 s):
    it counts neither against ``maxChildrenPerAgent`` nor in lists; what lives below it counts.
 """
