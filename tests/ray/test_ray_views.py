@@ -307,13 +307,11 @@ def test_asking_nobody_is_refused_with_those_there_are(rt: oc.Runtime, to: str) 
         rt.ask(to, "hello?")
 
 
-def test_a_sub_agent_takes_no_messages(rt: oc.Runtime, gate: Gate) -> None:
-    receipt = rt.spawn("wait", "hold", input=gate.place)
-    gate.wait_for(1)
-    with pytest.raises(SpawnError, match="takes no messages"):
-        rt.ask(receipt.session_key, "hello?")
-    gate.open()
-    rt.result(receipt)
+def test_a_sub_agent_takes_messages_after_its_task(rt: oc.Runtime) -> None:
+    receipt = rt.spawn("the task", "echo")
+    assert rt.result(receipt).text == "the task"
+    sent = rt.send(receipt.session_key, "and more")
+    assert (sent.status, sent.reply) == ("ok", "and more")
 
 
 def test_an_ask_that_fails_raises_what_it_was(rt: oc.Runtime) -> None:
