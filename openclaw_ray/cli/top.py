@@ -194,12 +194,23 @@ def _head(name: str, shown: Picture) -> list[str]:
         f"{stats.get('poolMax', 0)}; {stats.get('memoryBytes', 0) / 1e6:.0f} MB on the registry's host",
     ]
     if lanes := stats.get("lanes"):
-        lines.append("lanes " + ", ".join(f"{lane} {x['taken']} of {x['width'] or 'any'}" for lane, x in lanes.items()))
+        lines.append("lanes " + ", ".join(_lanes(lanes)))
     if limits := stats.get("limits"):
         lines.append(
             "limits " + ", ".join(f"{limit} {x['held']} in, {x['waiting']} waiting" for limit, x in limits.items())
         )
     return lines
+
+
+def _lanes(lanes: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Slots by kind of lane: each spawning session may have one of its own."""
+    kinds: dict[str, list[Mapping[str, int]]] = {}
+    for lane, slots in lanes.items():
+        kinds.setdefault(lane.partition(":")[0], []).append(slots)
+    for kind, all_slots in kinds.items():
+        taken = sum(slots["taken"] for slots in all_slots)
+        width = sum(slots["width"] for slots in all_slots) if all(slots["width"] for slots in all_slots) else "any"
+        yield f"{kind} {taken} of {width}" + (f" (in {len(all_slots)})" if len(all_slots) > 1 else "")
 
 
 def _cells(row: TopRow) -> tuple[str, ...]:

@@ -128,6 +128,13 @@ def test_a_drawing_is_never_higher_than_the_terminal() -> None:
         assert f"… {500 - height + 5} more " in "".join(segment.text for segment in lines[-1])
 
 
+def test_lanes_of_many_sessions_are_counted_together() -> None:
+    own = {f"subagent:agent:main:subagent:{n}": {"width": 4, "taken": n} for n in (1, 3)}
+    lanes = {**own, "main": {"width": 8, "taken": 2}, "wide": {"width": 0, "taken": 5}}
+    (line,) = [line for line in command._head("r", picture(Look(0.0, [], {"lanes": lanes}))) if "lanes" in line]
+    assert line == "lanes subagent 4 of 8 (in 2), main 2 of 8, wide 5 of any"
+
+
 class OnTerminal(io.StringIO):
     """What is written to a terminal."""
 
