@@ -20,15 +20,13 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.actors.asking import later
-from openclaw_ray.actors.attached_files import take_snapshot
 from openclaw_ray.actors.courier_thread import STOPPING, CourierThread
 from openclaw_ray.actors.payload import pack
 from openclaw_ray.actors.sends import Sends
 from openclaw_ray.agents.port import SpawnRequest
-from openclaw_ray.core.attachments import AttachedFile, WithFiles, attached, relative_dir
 from openclaw_ray.core.errors import NotControlled, RuntimeClosed, RuntimeUnavailable
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import mint_child, normalise_agent_id
@@ -49,6 +47,9 @@ from openclaw_ray.core.protocol.messages import (
 )
 from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, StopReport
 from openclaw_ray.core.session_facts import ChildAsk
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.attachments import AttachedFile
 
 __all__ = ["Requester"]
 
@@ -176,6 +177,9 @@ class Requester:
 
     def _with_files(self, request: SpawnRequest, agent: str, session_id: str, future: Future[Receipt]) -> ChildAsk:
         """The ask of a child with attachments, whose snapshot is on disk until it is refused (PROTOCOL.md 3.6)."""
+        from openclaw_ray.actors.attached_files import take_snapshot
+        from openclaw_ray.core.attachments import attached, relative_dir
+
         told = attached(request.files, relative_dir(agent, session_id), request.mount_path)
         folder = take_snapshot(self._files_dir(), agent, session_id, request.files)
         if folder is not None:
@@ -185,6 +189,8 @@ class Requester:
     def _pack_files(self, payload: Payload | None, files: tuple[AttachedFile, ...]) -> Payload:
         """The files with the input: many bytes by reference, so that who finds the snapshot does without them, and this
         process may be gone by then."""
+        from openclaw_ray.core.attachments import WithFiles
+
         size = sum(len(file.content) for file in files if isinstance(file.content, bytes))
         packed = self._pack(WithFiles(payload, files if size <= _FILES_INLINE else self._put(files)))
         return replace(packed, size=packed.size or size) if packed.data is None else packed

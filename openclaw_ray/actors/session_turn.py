@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from openclaw_ray.actors.attached_files import Placed, place_files
 from openclaw_ray.actors.courier_thread import STOPPING
 from openclaw_ray.actors.payload import unpack
 from openclaw_ray.actors.permits import Permits
@@ -30,9 +29,8 @@ from openclaw_ray.agents.hygiene import Baseline, check
 from openclaw_ray.agents.outcome import failed
 from openclaw_ray.agents.port import SpawnRequest, ToolTask
 from openclaw_ray.agents.run_turn import Ended
-from openclaw_ray.core.attachments import WithFiles
+from openclaw_ray.core.first_message import first_message
 from openclaw_ray.core.lifecycle import Cause, RunState
-from openclaw_ray.core.prompts import first_message
 from openclaw_ray.core.protocol.messages import (
     Cancel,
     CleanCheck,
@@ -53,6 +51,7 @@ from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.session_facts import SessionFacts
 
 if TYPE_CHECKING:
+    from openclaw_ray.actors.attached_files import Placed
     from openclaw_ray.actors.session_actor import SessionActor
 
 __all__ = ["SessionTurn"]
@@ -73,7 +72,7 @@ class SessionTurn(TurnQuestions):
         self.requester = Requester(self.courier, spec.session_key, spec.activation, spec.activation, spec.agent_id)
         self.requester.state_dir = self._state_dir()
         self._files: Any = ()
-        self._placed = Placed()
+        self._placed: Placed | None = None
         self.permits = Permits(self.courier, spec.run, spec.activation)
         self.rows = TurnRows(self.courier, spec)
         self._lock = threading.Lock()
@@ -112,7 +111,8 @@ class SessionTurn(TurnQuestions):
     def _settle(self, ended: Ended, clean: CleanCheck) -> None:
         """Into the outbox, and on its way (4)."""
         spec, actor = self.spec, self.actor
-        self._placed.leave()
+        if self._placed is not None:
+            self._placed.leave()
         self.courier.cancel_alarm("started")
         self.courier.cancel_alarm("progress")
         self.courier.cancel_alarm("rows")
@@ -171,14 +171,15 @@ class SessionTurn(TurnQuestions):
             self,
             input=value,
             completions=[f.result() for f in completions],
-            attachments=self._placed.paths,
+            attachments=() if self._placed is None else self._placed.paths,
         )
 
     def _load(self) -> tuple[Any, Any]:
         spec = self.spec
         agent = self.actor.code.agent(spec.bundle, spec.agent_id)
         value = unpack(spec.input) if spec.input is not None else None
-        if isinstance(value, WithFiles):  # told apart here, so that agents need not know
+        if value is not None and spec.facts is not None and spec.facts.attachments is not None:
+            # what was asked for with files is packed with them; agents need not know
             self._files = value.files
             wanted = value.input is not None and (spec.turn == 1 or spec.kind == "resume")
             value = unpack(value.input) if wanted and value.input is not None else None
@@ -190,6 +191,8 @@ class SessionTurn(TurnQuestions):
         if facts is None:
             return
         if facts.attachments is not None:
+            from openclaw_ray.actors.attached_files import place_files
+
             self._placed = place_files(self._state_dir(), self.spec, self._files)
             self._files = ()
         self._enter_folder(facts)

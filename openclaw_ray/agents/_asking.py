@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.agents.text import short_repr, utf8_size
-from openclaw_ray.core.admission import Refusal
-from openclaw_ray.core.attachments import AttachmentLimits, read_files
+from openclaw_ray.core.bounds import SANDBOX_BACKEND, TASK_MAX_BYTES
 from openclaw_ray.core.errors import (
     InboxFull,
     InvalidItem,
@@ -20,14 +18,13 @@ from openclaw_ray.core.errors import (
     SpawnForbidden,
     TaskTooLarge,
 )
-from openclaw_ray.core.limits import TASK_MAX_BYTES
 from openclaw_ray.core.results import INBOX, Receipt
-from openclaw_ray.core.sandbox_rules import SANDBOX_BACKEND
 from openclaw_ray.core.session_facts import ChildAsk
-from openclaw_ray.core.spawn_params import parse_spawn, program_names
-from openclaw_ray.core.spawn_rules import SpawnPlan, SpawnScene, planned
 
-__all__ = ["MISSING", "accepted", "isolated", "item_request", "run_timeout", "spawn_request", "with_plan"]
+if TYPE_CHECKING:
+    from openclaw_ray.core.attachments import AttachmentLimits
+
+__all__ = ["MISSING", "accepted", "isolated", "item_request", "run_timeout", "spawn_request"]
 
 
 class _Missing:
@@ -39,7 +36,6 @@ class _Missing:
 
 MISSING: Final = _Missing()
 _NOTHING: Final = ChildAsk()
-_STAND_IN = "task"  # the task text of a program has rules of its own: an input may stand for it
 
 
 def spawn_request(
@@ -89,51 +85,13 @@ def spawn_request(
     )
     if label is None and task_name is None and not params:
         return request
-    given = {
-        **_known(params or {}),
-        "task": _STAND_IN,
-        "agent_id": agent_id,
-        "label": None if label is None else str(label),
-        "task_name": task_name,
-        "expects_completion_message": request.expects,
-    }
-    plan = planned(parse_spawn(given, "spawn", program=True), SpawnScene(caller, transcript=transcript))
-    made = plan if isinstance(plan, Refusal) else with_plan(request, plan, attachments)
-    if isinstance(made, Refusal):
-        raise _error_of(_receipt_of(made))
+    from openclaw_ray.agents._planning import planned_request  # a plain spawn does not pay for it
+
+    options = {**(params or {}), "agent_id": agent_id, "label": label, "task_name": task_name}
+    made = planned_request(request, options, caller=caller, transcript=transcript, limits=attachments)
+    if isinstance(made, Receipt):
+        raise _error_of(made)
     return made
-
-
-def with_plan(request: SpawnRequest, plan: SpawnPlan, limits: AttachmentLimits | None) -> SpawnRequest | Refusal:
-    """The request with all that its parameters say, or why it cannot be: a folder or a file that is not as it must be.
-
-    Args:
-        limits: of attachments, `None` where they are not enabled.
-    """
-    params = plan.params
-    files = read_files(params.attachments, limits)
-    if isinstance(files, Refusal):
-        return files
-    if params.cwd is not None and (refusal := _no_folder(params.cwd)) is not None:
-        return refusal
-    ask = ChildAsk(
-        cwd=params.cwd,
-        model=params.model,
-        thinking=params.thinking,
-        sandbox_required=params.sandbox_required,
-        context=plan.context.value,
-        light_context=params.light_context,
-        tools=params.tools,
-    )
-    return replace(
-        request,
-        label=params.label,
-        task_name=params.task_name,
-        cleanup=plan.cleanup.value,
-        ask=None if ask == _NOTHING else ask,
-        files=files,
-        mount_path=params.attach_as,
-    )
 
 
 def isolated(request: SpawnRequest) -> SpawnRequest:
@@ -143,33 +101,6 @@ def isolated(request: SpawnRequest) -> SpawnRequest:
         return request
     ask = replace(ask, context="isolated")
     return replace(request, ask=None if ask == _NOTHING else ask)
-
-
-def _no_folder(path: str) -> Refusal | None:
-    if os.path.isdir(path):
-        return None
-    what = "it is no folder" if os.path.exists(path) else "there is no such folder"
-    return Refusal("error", f"cwd {path!r}: {what}", "cwd")
-
-
-def _known(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``params``, if ``sessions_spawn`` has them all."""
-    names = program_names()
-    for name in params:
-        if name not in names:
-            raise TypeError(f"spawn() has no parameter {name!r} (parameters: {', '.join(sorted(names))})")
-    return params
-
-
-def _receipt_of(refusal: Refusal) -> Receipt:
-    return Receipt(
-        refusal.status,
-        error=refusal.error,
-        limit=refusal.limit,
-        value=refusal.value,
-        maximum=refusal.maximum,
-        path=refusal.path,
-    )
 
 
 def item_request(agent_id: str, item: Any, index: int, timeout: float | None) -> SpawnRequest:

@@ -10,25 +10,24 @@ from openclaw_ray.agents._asking import accepted, run_timeout, spawn_request
 from openclaw_ray.agents._joining import Joining, Until
 from openclaw_ray.agents._mapping import TurnMap
 from openclaw_ray.agents._waits import Wait, Watch, nothing
-from openclaw_ray.agents.port import SpawnRequest, TurnPort
 from openclaw_ray.agents.session_view import SessionView, TurnEvent, session_view, turn_events
 from openclaw_ray.agents.state import load_state
 from openclaw_ray.agents.text import bounded, clean
-from openclaw_ray.agents.tools.catalog import TOOLS
-from openclaw_ray.agents.tools.tool import Caller, Tool
 from openclaw_ray.core.errors import Cancelled, CannotWait, NothingPending, TurnYielded
 from openclaw_ray.core.lifecycle import RunKind
 from openclaw_ray.core.mapping import MapWindow, OnError
-from openclaw_ray.core.message import MessageSource
-from openclaw_ray.core.policy import ToolView
 from openclaw_ray.core.protocol.batch import ACKNOWLEDGMENT_LIMIT, MESSAGE
 from openclaw_ray.core.protocol.messages import Row, Spec
 from openclaw_ray.core.results import Completion, Receipt, Usage
-from openclaw_ray.core.sent import Sent
-from openclaw_ray.core.subagent_rows import ChildFacts
 
 if TYPE_CHECKING:
+    from openclaw_ray.agents.port import SpawnRequest, TurnPort
+    from openclaw_ray.agents.tools.tool import Caller, Tool
+    from openclaw_ray.core.message import MessageSource
+    from openclaw_ray.core.policy import ToolView
     from openclaw_ray.core.prompts import Prompt
+    from openclaw_ray.core.sent import Sent
+    from openclaw_ray.core.subagent_rows import ChildFacts
 
 __all__ = ["DEFAULT_WIDTH", "TurnBase"]
 
@@ -188,6 +187,8 @@ class TurnBase:
 
     def _caller(self) -> Caller:
         """This turn as tools see it."""
+        from openclaw_ray.agents.tools.tool import Caller  # a turn that calls no tool does not pay for it
+
         return Caller(
             self.session,
             self._keeps_transcript,
@@ -219,7 +220,7 @@ class TurnBase:
     def _catalog(self) -> Mapping[str, Tool]:
         """The tools that there are for it; looked up when the first one is asked for."""
         if self._tools is None:
-            self._tools = TOOLS if self._catalog_of is None else self._catalog_of()
+            self._tools = _built_in() if self._catalog_of is None else self._catalog_of()
         return self._tools
 
     def _sent(self, sent: Sent | Receipt) -> Sent:
@@ -319,3 +320,9 @@ def _joinable(receipts: list[Receipt], unheard: set[str]) -> list[Receipt]:
             )
         chosen[receipt.run_id] = receipt
     return list(chosen.values())
+
+
+def _built_in() -> Mapping[str, Tool]:
+    from openclaw_ray.agents.tools.catalog import TOOLS
+
+    return TOOLS

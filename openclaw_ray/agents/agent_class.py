@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from openclaw_ray.agents.info import check_callable
-from openclaw_ray.agents.tools.catalog import checked_tools
 
 __all__ = ["Agent", "turn_method"]
 
@@ -45,6 +44,8 @@ class Agent:
             if name in cls.__dict__:
                 check_callable(cls.__dict__[name], "self", "turn")
         if "tools" in cls.__dict__:
+            from openclaw_ray.agents.tools.catalog import checked_tools
+
             cls.tools = checked_tools(cls.tools)
         says = cls.__dict__.get("resumable")
         if says not in (None, True, False):

@@ -30,7 +30,6 @@ from openclaw_ray.agents._origin import is_installed, module_of, origin_of
 from openclaw_ray.agents.info import AgentInfo, agent_info
 from openclaw_ray.agents.pickling import dumps
 from openclaw_ray.agents.text import said
-from openclaw_ray.agents.tools.catalog import checked_tools, tool_name
 from openclaw_ray.core.errors import AgentImportError, AgentNotPicklable, DuplicateAgent, UnknownAgent
 
 __all__ = ["AgentCode", "Bundle", "LoadedBundle", "import_check", "load_bundle", "make_bundle"]
@@ -159,6 +158,8 @@ def make_bundle(agents: Iterable[Any], app_dir: str | None = None) -> Bundle:
         DuplicateTool: two tools of an agent with one name; names both origins.
         AgentNotPicklable: names what in it cannot be pickled.
     """
+    from openclaw_ray.agents.tools.catalog import checked_tools, tool_name
+
     codes: dict[str, AgentCode] = {}
     packed: dict[str, tuple[str, str | None, bytes]] = {}
     paths = [] if app_dir is None else [os.path.abspath(app_dir)]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 from openclaw_ray.agents.info import MARK, AgentInfo, check_callable, checked_id
-from openclaw_ray.agents.tools.catalog import checked_tools
 
 __all__ = ["agent"]
 
@@ -64,7 +63,11 @@ def agent(
         if not isinstance(value, bool):
             raise TypeError(f"@agent({name}=…) is True or False, not {value!r}")
 
-    own = checked_tools(tools)
+    own: tuple[Any, ...] = ()
+    if tools:
+        from openclaw_ray.agents.tools.catalog import checked_tools  # agents without tools do not pay for it
+
+        own = checked_tools(tools)
 
     def mark(function: F) -> F:
         _check_shape(function)

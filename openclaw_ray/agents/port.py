@@ -11,18 +11,18 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from openclaw_ray.core.attachments import AttachedFile
-from openclaw_ray.core.message import SendAsk
-from openclaw_ray.core.named_map import MapItem
-from openclaw_ray.core.protocol.messages import Permit, Row
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
-from openclaw_ray.core.sent import Sent
-from openclaw_ray.core.session_asks import SessionAnswer
-from openclaw_ray.core.session_facts import ChildAsk
-from openclaw_ray.core.transcript_pages import TranscriptPage
 
 if TYPE_CHECKING:
+    from openclaw_ray.core.attachments import AttachedFile
     from openclaw_ray.core.auth import AuthAsk, AuthOutcome
+    from openclaw_ray.core.message import SendAsk
+    from openclaw_ray.core.named_map import MapItem
+    from openclaw_ray.core.protocol.messages import Permit, Row
+    from openclaw_ray.core.sent import Sent
+    from openclaw_ray.core.session_asks import SessionAnswer
+    from openclaw_ray.core.session_facts import ChildAsk
+    from openclaw_ray.core.transcript_pages import TranscriptPage
 
 __all__ = ["Child", "SpawnRequest", "ToolTask", "TurnPort"]
 

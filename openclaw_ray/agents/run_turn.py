@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.agents._turn_base import TurnBase
 from openclaw_ray.agents.agent_class import turn_method
@@ -31,8 +31,6 @@ from openclaw_ray.agents.port import TurnPort
 from openclaw_ray.agents.state import dump_state
 from openclaw_ray.agents.sync_turn import SyncTurn
 from openclaw_ray.agents.text import said
-from openclaw_ray.agents.tools.catalog import catalog
-from openclaw_ray.agents.tools.tool import Tool
 from openclaw_ray.agents.traces import agent_traceback
 from openclaw_ray.agents.turn import Turn
 from openclaw_ray.agents.turn_loop import TurnLoop
@@ -40,6 +38,9 @@ from openclaw_ray.core.errors import TurnYielded
 from openclaw_ray.core.lifecycle import Cause, RunKind, RunState
 from openclaw_ray.core.protocol.messages import Outcome, Spec
 from openclaw_ray.core.results import Completion
+
+if TYPE_CHECKING:
+    from openclaw_ray.agents.tools.tool import Tool
 
 __all__ = ["Ended", "TurnRunner"]
 
@@ -79,10 +80,10 @@ class TurnRunner:
     def __init__(
         self,
         loop: TurnLoop | None = None,
-        catalog: Callable[[tuple[Any, ...]], Mapping[str, Tool]] = catalog,
+        catalog: Callable[[tuple[Any, ...]], Mapping[str, Tool]] | None = None,
     ) -> None:
         self.loop = TurnLoop() if loop is None else loop
-        self._catalog = catalog
+        self._catalog = catalog or _catalog
         self._turn: TurnBase | None = None
 
     def run(
@@ -201,3 +202,9 @@ def _construct(agent: type, method: str) -> tuple[Callable[[Any], Any], Outcome 
         message = f"{agent.__name__}() raised {type(exc).__name__}: {said(exc, 2_000)}"
         return agent, failed(type(exc).__name__, message, Cause.START_FAILED, agent_traceback(exc))
     return made, None
+
+
+def _catalog(tools: tuple[Any, ...]) -> Mapping[str, Tool]:
+    from openclaw_ray.agents.tools.catalog import catalog  # most turns never look at their tools
+
+    return catalog(tools)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from openclaw_ray.core.bounds import STATE_MAX_BYTES
 from openclaw_ray.core.errors import StateTooLarge
-from openclaw_ray.core.limits import STATE_MAX_BYTES
 
 __all__ = ["dump_state", "load_state"]
 

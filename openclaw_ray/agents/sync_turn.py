@@ -11,23 +11,23 @@ from openclaw_ray.agents._asking import MISSING, isolated
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import Deadline, SyncWait, nothing
-from openclaw_ray.agents.audience import SyncAudience
-from openclaw_ray.agents.limit import SyncLimit
 from openclaw_ray.agents.sending import SEND_SECONDS, send_request, send_steps
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.within import Coro, Within
 from openclaw_ray.core.branching import too_large
 from openclaw_ray.core.mapping import OnError
-from openclaw_ray.core.message import MessageMode
-from openclaw_ray.core.policy import ToolView
 from openclaw_ray.core.results import Completion, Receipt, Result
-from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.tool_results import ToolResult
 
 if TYPE_CHECKING:
+    from openclaw_ray.agents.audience import SyncAudience
+    from openclaw_ray.agents.limit import SyncLimit
     from openclaw_ray.agents.turn_auth import SyncTurnAuth
     from openclaw_ray.core.auth import AuthAsk, AuthOutcome
+    from openclaw_ray.core.message import MessageMode
+    from openclaw_ray.core.policy import ToolView
     from openclaw_ray.core.prompts import Prompt
+    from openclaw_ray.core.sent import Sent
 
 __all__ = ["SyncTurn"]
 
@@ -156,10 +156,14 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
 
     def limit(self, name: str, cost: float = 1, *, timeout: float | None = None) -> SyncLimit:
         """Wait for a rate limit that sessions share: ``with turn.limit("api"): …``; see `Turn.limit`."""
+        from openclaw_ray.agents.limit import SyncLimit
+
         return SyncLimit(self._port, self._waited, name, cost, timeout)
 
     def audience(self) -> SyncAudience:
         """Whose memory this session may see; ``use()`` proves it before each operation. See `Turn.audience`."""
+        from openclaw_ray.agents.audience import SyncAudience
+
         return SyncAudience(self._port, self._result_of)
 
     def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:

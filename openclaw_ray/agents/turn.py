@@ -11,23 +11,23 @@ from openclaw_ray.agents._asking import MISSING, isolated
 from openclaw_ray.agents._joining import Until
 from openclaw_ray.agents._turn_base import TurnBase, plain_rows
 from openclaw_ray.agents._waits import AsyncWait, Deadline, nothing
-from openclaw_ray.agents.audience import AsyncAudience
-from openclaw_ray.agents.limit import AsyncLimit
 from openclaw_ray.agents.sending import SEND_SECONDS, send_request, send_steps
 from openclaw_ray.agents.tools.calling import ToolCalls
 from openclaw_ray.agents.within import Coro, Within
 from openclaw_ray.core.branching import too_large
 from openclaw_ray.core.mapping import OnError
-from openclaw_ray.core.message import MessageMode
-from openclaw_ray.core.policy import ToolView
 from openclaw_ray.core.results import Completion, Receipt, Result
-from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.tool_results import ToolResult
 
 if TYPE_CHECKING:
+    from openclaw_ray.agents.audience import AsyncAudience
+    from openclaw_ray.agents.limit import AsyncLimit
     from openclaw_ray.agents.turn_auth import TurnAuth
     from openclaw_ray.core.auth import AuthAsk, AuthOutcome
+    from openclaw_ray.core.message import MessageMode
+    from openclaw_ray.core.policy import ToolView
     from openclaw_ray.core.prompts import Prompt
+    from openclaw_ray.core.sent import Sent
 
 __all__ = ["Turn"]
 
@@ -262,6 +262,8 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             LimitTimeout: it was not let in within ``timeout``.
             Cancelled: the turn is to end.
         """
+        from openclaw_ray.agents.limit import AsyncLimit
+
         return AsyncLimit(self._port, self._waited, name, cost, timeout)
 
     def audience(self) -> AsyncAudience:
@@ -271,6 +273,8 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
         the one that was spawned (SPEC.md I3). Keep it, and ask ``use()`` before each operation: once a session above
         was reset or deleted it raises `AudienceDenied`, for good.
         """
+        from openclaw_ray.agents.audience import AsyncAudience
+
         return AsyncAudience(self._port, self._result_of)
 
     async def history(self, limit: int = 20, offset: int = 0) -> list[dict[str, Any]]:

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from openclaw_ray.core.bounds import TASK_MAX_BYTES
 from openclaw_ray.core.errors_base import name_list
 from openclaw_ray.core.keys import normalise_agent_id
-from openclaw_ray.core.limits import TASK_MAX_BYTES
 
 __all__ = [
     "Refusal",

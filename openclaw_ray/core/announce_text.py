@@ -11,8 +11,8 @@ import math
 from enum import StrEnum
 from typing import Final
 
+from openclaw_ray.core.bounds import RESULT_TEXT_MAX_BYTES
 from openclaw_ray.core.lifecycle import ResultStatus
-from openclaw_ray.core.limits import RESULT_TEXT_MAX_BYTES
 from openclaw_ray.core.results import Completion
 
 __all__ = [

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from openclaw_ray.core.attachments import AttachmentLimits
 
 __all__ = [
-    "RESULT_TEXT_MAX_BYTES",
-    "STATE_MAX_BYTES",
-    "TASK_MAX_BYTES",
     "AgentLimits",
     "AgentSettings",
     "Compat",
@@ -33,14 +30,6 @@ __all__ = [
     "Recovery",
     "RuntimeLimits",
 ]
-
-TASK_MAX_BYTES = 1 << 20
-"""Bytes of UTF-8 that a task text may have (DESIGN.md 7)."""
-STATE_MAX_BYTES = 64 << 10
-"""Bytes of JSON that ``turn.state`` may have (DESIGN.md 7)."""
-RESULT_TEXT_MAX_BYTES = 102_400
-"""Bytes of UTF-8 at which a result text is cut (SPEC.md F3)."""
-
 
 class Compat(StrEnum):
     """Which generation of OpenClaw the defaults follow: ``ray.compat`` (DESIGN.md 11)."""

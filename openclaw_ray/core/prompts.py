@@ -1,6 +1,6 @@
 """What a session's prompt is made of, as data (SPEC.md C stage 5, F8, N15). Nothing here asks a model anything.
 
-1. `first_message`: the first row that a child sees. The task is in it and nowhere else.
+1. `first_message` (`core.first_message`): the first row that a child sees. The task is in it and nowhere else.
 2. `system_prompt`: who the session is, what it may do, where its things are, and its agent's files.
 3. `ambient_block`: how its children stand. What agents and users wrote in it is quoted: data, never instruction.
 """
@@ -8,10 +8,8 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 from openclaw_ray.core.session_facts import SessionFacts
@@ -24,7 +22,6 @@ __all__ = [
     "Prompt",
     "PromptScene",
     "ambient_block",
-    "first_message",
     "system_prompt",
 ]
 
@@ -89,35 +86,6 @@ class Prompt:
     thinking: str | None = None
 
 
-def first_message(
-    *,
-    task: str,
-    depth: int,
-    depth_cap: int,
-    requester: str,
-    agent_id: str,
-    created: float,
-    facts: SessionFacts | None = None,
-) -> str:
-    """The first visible message of a spawned session (N15).
-
-    Args:
-        created: seconds since the epoch.
-    """
-    runtime = [f"agent={agent_id}"]
-    if facts is not None:
-        named = {"model": facts.model, "thinking": facts.thinking, "cwd": facts.cwd}
-        runtime += [f"{name}={value}" for name, value in named.items() if value]
-    return (
-        f"[{_stamp(int(created))}]\n"
-        f"[Subagent Context] You are a sub-agent at depth {depth} of {depth_cap}, spawned by {requester}.\n"
-        f"{_attached_line(facts)}\n"
-        f"[Subagent Task]\n{task}\n\n"
-        "Do this task and answer with its result; your last message is handed to who asked.\n"
-        f"Runtime: {' '.join(runtime)}"
-    )
-
-
 def system_prompt(scene: PromptScene, bootstrap: Sequence[BootstrapFile] = ()) -> str:
     """The system prompt; the task is not in it."""
     child = scene.depth > 0
@@ -147,22 +115,6 @@ def ambient_block(children: Iterable[ChildFacts], awaiting: Sequence[tuple[str, 
 
 
 # --------------------------------------------------------------------------- inside
-
-
-@lru_cache(maxsize=4)
-def _stamp(second: int) -> str:
-    """Many sessions are made within one second."""
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(second))
-
-
-def _attached_line(facts: SessionFacts | None) -> str:
-    if facts is None or facts.attachments is None:
-        return ""
-    files = facts.attachments.files
-    named = ", ".join(json.dumps(file.name, ensure_ascii=False) for file in files)
-    hint = facts.attachments.mount_path
-    where = f" (meant for {json.dumps(hint, ensure_ascii=False)})" if hint else ""
-    return f"{len(files)} attached file{'s' if len(files) != 1 else ''}{where}: {named}\n"
 
 
 def _who(scene: PromptScene, child: bool) -> str:

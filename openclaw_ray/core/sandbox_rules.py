@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from openclaw_ray.core.admission import Refusal
+from openclaw_ray.core.bounds import SANDBOX_BACKEND
 
-__all__ = ["SANDBOX_BACKEND", "check_sandbox", "no_backend", "sandboxed"]
+__all__ = ["check_sandbox", "no_backend", "sandboxed"]
 
-SANDBOX_BACKEND: Final = "sandboxBackend"
-"""``Receipt.limit`` of a session that would have to be sandboxed, and cannot be."""
 _PATH: Final = "agents.defaults.sandbox.mode"
 
 

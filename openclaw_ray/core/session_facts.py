@@ -8,11 +8,14 @@ are `None` where there is nothing to say, which is the rule: most sessions pay n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from openclaw_ray.core.attachments import Attached
 from openclaw_ray.core.compact import compact
-from openclaw_ray.core.policy.inherited import Inherited
-from openclaw_ray.core.policy.rules import ToolLists
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.attachments import Attached
+    from openclaw_ray.core.policy.inherited import Inherited
+    from openclaw_ray.core.policy.rules import ToolLists
 
 __all__ = ["ChildAsk", "SessionFacts"]
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from openclaw_ray.core.admission import Refusal
+from openclaw_ray.core.bounds import TASK_MAX_BYTES
 from openclaw_ray.core.keys import normalise_agent_id
-from openclaw_ray.core.limits import TASK_MAX_BYTES
 from openclaw_ray.core.model_choice import THINKING_LEVELS, thinking_level
 from openclaw_ray.core.sandbox_rules import check_sandbox
 from openclaw_ray.core.spawn_params import (

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from openclaw_ray.core.compact import compact
-from openclaw_ray.core.history import View, view
 from openclaw_ray.core.protocol.messages import Row
 
 __all__ = ["TranscriptPage", "cut_page", "history_json", "message_id", "message_of"]
@@ -71,6 +70,8 @@ def history_json(
     page: TranscriptPage, session: Mapping[str, Any], *, include_tools: bool, raw: bool = False
 ) -> dict[str, Any]:
     """The answer of ``sessions_history``; ``raw`` masks and leaves out nothing, for the operator alone."""
+    from openclaw_ray.core.history import View, view  # who looks at no history does not pay for it
+
     messages = [message_of(row) for row in page.rows]
     if raw:
         seen = View(messages, 0)

@@ -9,7 +9,7 @@ from fake_port import FakePort, make_spec
 
 from openclaw_ray.agents import SyncTurn, agent
 from openclaw_ray.agents.run_turn import Ended, TurnRunner
-from openclaw_ray.agents.tools import ToolSet
+from openclaw_ray.agents.tools.calling import ToolSet
 from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.policy import ToolView
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from openclaw_ray.core.attachments import Attached, FileFacts
-from openclaw_ray.core.prompts import BootstrapFile, PromptScene, ambient_block, first_message, system_prompt
+from openclaw_ray.core.first_message import first_message
+from openclaw_ray.core.prompts import BootstrapFile, PromptScene, ambient_block, system_prompt
 from openclaw_ray.core.session_facts import SessionFacts
 from openclaw_ray.core.subagent_rows import ChildFacts
 

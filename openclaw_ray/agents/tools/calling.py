@@ -14,17 +14,18 @@ keeps it. A turn that looks at no tool asks nothing; a configuration that change
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from openclaw_ray.agents._waits import SyncWait, Watch, nothing
-from openclaw_ray.agents.port import TurnPort
-from openclaw_ray.agents.tools.catalog import TOOLS
-from openclaw_ray.agents.tools.tool import Caller, Steps, Tool
 from openclaw_ray.core.errors import UnknownTool
-from openclaw_ray.core.policy import ToolView
-from openclaw_ray.core.tool_results import ToolResult
 
-__all__ = ["TOOLS", "ToolCalls", "ToolSet"]
+if TYPE_CHECKING:
+    from openclaw_ray.agents.port import TurnPort
+    from openclaw_ray.agents.tools.tool import Caller, Steps, Tool
+    from openclaw_ray.core.policy import ToolView
+    from openclaw_ray.core.tool_results import ToolResult
+
+__all__ = ["ToolCalls", "ToolSet"]
 
 R = TypeVar("R")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from openclaw_ray.agents._asking import isolated, with_plan
+from openclaw_ray.agents._asking import isolated
+from openclaw_ray.agents._planning import with_plan
 from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.agents.tools.tool import Caller, Steps, Tool
 from openclaw_ray.core import spawn_params

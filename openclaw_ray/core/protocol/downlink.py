@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from openclaw_ray.core.attachments import AttachmentLimits
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.message import MessageSource, News
 from openclaw_ray.core.protocol.batch import Told
@@ -14,6 +13,9 @@ from openclaw_ray.core.protocol.permits import Permit
 from openclaw_ray.core.results import Completion, StopReport
 from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.session_facts import SessionFacts
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.attachments import AttachmentLimits
 
 __all__ = [
     "Bound",

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from openclaw_ray.core.attachments import Attached, AttachmentLimits, FileFacts
+from openclaw_ray.core.bounds import SANDBOX_BACKEND
 from openclaw_ray.core.limits import AgentSettings
 from openclaw_ray.core.protocol.messages import Archive, Branch, Consumed, Payload, Row, Rows
-from openclaw_ray.core.sandbox_rules import SANDBOX_BACKEND
 from openclaw_ray.core.session_facts import ChildAsk, SessionFacts
 from rules.asking import agent, key_of
 from rules.hand import Hand
