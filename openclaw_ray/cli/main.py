@@ -22,6 +22,7 @@ from openclaw_ray.cli.sessions import sessions
 from openclaw_ray.cli.status import status
 from openclaw_ray.cli.tasks import tasks
 from openclaw_ray.cli.tools import tools
+from openclaw_ray.cli.top import top
 from openclaw_ray.cli.up import down, up
 
 __all__ = ["cli", "main", "run"]
@@ -57,7 +58,7 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-_WORK = (demo, run_command, map_command, up, down, status)
+_WORK = (demo, run_command, map_command, up, down, status, top)
 _LOOK = (agents, auth, runs, sessions, tasks, tools, config, doctor)
 for _command in (*_WORK, *_LOOK):
     cli.add_command(_command)

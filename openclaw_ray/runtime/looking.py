@@ -230,6 +230,7 @@ class RuntimeView:
             self._peak,
             info["incarnation"],
             {name: {"held": held, "waiting": waiting} for name, (held, waiting) in counts["limits"].items()},
+            {name: {"width": width, "taken": taken} for name, width, taken in counts["lanes"]},
         )
 
     # ------------------------------------------------------------------ inside

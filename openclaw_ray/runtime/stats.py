@@ -29,6 +29,7 @@ class RuntimeStats:
         peak_memory_bytes: most seen by `stats` calls of this client.
         registry_incarnation: 1 for the first; each crash adds one.
         limits: for each of ``ray.limits``, how many turns hold a place (``held``) and how many wait (``waiting``).
+        lanes: for each lane in use, how many slots it has (``width``, 0: any number) and how many are ``taken``.
     """
 
     sessions_started: int
@@ -46,6 +47,7 @@ class RuntimeStats:
     peak_memory_bytes: int = 0
     registry_incarnation: int = 1
     limits: dict[str, dict[str, int]] = field(default_factory=dict)
+    lanes: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """JSON form."""
