@@ -26,6 +26,8 @@ from openclaw_ray.store.attachments import discard, snapshot_dir
 from openclaw_ray.store.transcripts import Transcripts
 
 __all__ = ["HubActor"]
+_BRANCH_WITHIN = 10.0
+"""Seconds that a first look at a branched transcript waits for it."""
 
 
 class HubActor:
@@ -121,14 +123,32 @@ class HubActor:
             found = self.state.events_after(after)
         return (False, []) if found is None else (True, list(found))
 
-    async def history(self, agent_id: str, session_id: str, limit: int, offset: int) -> list[Row]:
-        """A page of a transcript, newest last; ``offset`` counts from the newest."""
+    async def history(
+        self, agent_id: str, session_id: str, limit: int, offset: int, *, branched: bool = False
+    ) -> list[Row]:
+        """A page of a transcript, newest last; ``offset`` counts from the newest. One that begins as a branch may be
+        looked at by its first turn before its order has come: that is waited for."""
+        if branched:
+            await self._begun(agent_id, session_id)
         return self.transcripts.read(agent_id, session_id, limit=limit, offset=offset)
 
+    async def _begun(self, agent_id: str, session_id: str) -> None:
+        """Wait until a transcript has begun, a while at most."""
+        until = time.monotonic() + _BRANCH_WITHIN
+        while not self.transcripts.begun(agent_id, session_id) and (left := until - time.monotonic()) > 0:
+            news = asyncio.Event()  # the order comes with the event of the same step
+            self._watchers.add(news)
+            try:
+                await _within(news, left)
+            finally:
+                self._watchers.discard(news)
+
     async def transcript(
-        self, agent_id: str, session_id: str, limit: int, offset: int, anchor: str = ""
+        self, agent_id: str, session_id: str, limit: int, offset: int, anchor: str = "", *, branched: bool = False
     ) -> TranscriptPage:
         """The same with the number of all rows; around the message ``anchor`` if one is named."""
+        if branched:
+            await self._begun(agent_id, session_id)
         return self.transcripts.page(agent_id, session_id, limit=limit, offset=offset, anchor=anchor)
 
     async def transcript_bytes(self, agent_id: str, session_id: str, more: int, least: int) -> int:

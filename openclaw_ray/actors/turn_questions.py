@@ -64,8 +64,16 @@ class TurnQuestions:
         runtime, place = self.courier.runtime, (session["agentId"], session["sessionId"])
         own = self._own_rows(session["sessionId"], anchor)
         page = (limit + offset, 0, "") if own else (limit, offset, anchor)
-        asked = ask_later(lambda: find_actor(runtime, "hub").transcript.remote(*place, *page), _WITHIN)
+        branched = self._branched(session["sessionId"])
+        asked = ask_later(
+            lambda: find_actor(runtime, "hub").transcript.remote(*place, *page, branched=branched), _WITHIN
+        )
         return with_own_rows(asked, own, limit, offset) if own else asked
+
+    def _branched(self, session_id: str) -> bool:
+        """It is about its own session, which begins as a branch: the hub may not have made it yet."""
+        facts = self.spec.facts
+        return session_id == self.spec.session_id and facts is not None and facts.context == "fork"
 
     def _own_rows(self, session_id: str, anchor: str) -> list[Row]:
         """What this turn has said and may not be on disk, if it is about its own session."""
@@ -119,7 +127,8 @@ class TurnQuestions:
         if len(own) >= limit + offset:
             future.set_result(own[max(0, len(own) - offset - limit) : len(own) - offset])
             return future
-        asked = hub.history.remote(self.spec.agent_id, self.spec.session_id, limit + offset, 0)
+        branched = self._branched(self.spec.session_id)
+        asked = hub.history.remote(self.spec.agent_id, self.spec.session_id, limit + offset, 0, branched=branched)
 
         def came(page: Future[list[Row]]) -> None:
             error = page.exception()

@@ -124,16 +124,14 @@ class Client:
                     hub = find_actor(self.runtime, "hub")
                 incarnation, cursor = self.courier.cursor(self.id)
                 came = ray.get(hub.poll.remote(self.id, incarnation, cursor, wait), timeout=wait + _POLL_MARGIN)
-            except (RayError, ValueError):
+            except Exception as error:  # of any kind while Ray is being shut down under us
                 hub = None
-                if self._over():
-                    return
-                self._closing.wait(0.1)
-                continue
-            except Exception:  # Ray is being shut down under us: nothing more can come
                 if self._closing.is_set() or self._over():
                     return
-                raise
+                if not isinstance(error, RayError | ValueError):
+                    raise
+                self._closing.wait(0.1)
+                continue
             incarnation, packed = came
             if packed:
                 self.courier.arrived(self.id, incarnation, unpack(packed))
@@ -152,9 +150,16 @@ class Client:
 
     def _over(self) -> bool:
         """True if the runtime or Ray has ended: nothing more comes. A registry that is started again keeps its name."""
+        import ray
+        from ray.exceptions import RayError
+
         try:
             find_actor(self.runtime, "registry")
-        except ValueError:
+        except RayError:
+            return False  # Ray's head is away: it is asked again
+        except Exception as error:
+            if not isinstance(error, ValueError) and ray.is_initialized():
+                raise
             self.requester.fail(RuntimeClosed(self.runtime))
             return True
         return False

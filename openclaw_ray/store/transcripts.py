@@ -219,6 +219,11 @@ class Transcripts:
         except OSError:
             return 0
 
+    def begun(self, agent_id: str, session_id: str) -> bool:
+        """Whether a transcript has begun; one that was archived has."""
+        there = transcript_path(self.folder, agent_id, session_id).exists()
+        return there or self._begun.get(session_id, 0) == _ARCHIVED
+
     def branch(self, agent_id: str, session_id: str, source: str) -> bool:
         """Begin a transcript with a copy of the rows of another one of the same agent, unless it has begun; the copy
         is there as a whole or not at all. Whether it was made now.

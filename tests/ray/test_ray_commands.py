@@ -139,9 +139,9 @@ def test_sessions_of_a_live_runtime_are_listed_shown_and_stopped(
     (report,) = output(capsys)
     assert (report["key"], report["stopped"], report["failed"]) == (key, 1, 0)
     assert rt.result(receipt, timeout=30).status == "cancelled"
-    eventually(lambda: any(row["text"].endswith("hold on") for row in rt.history(key)))
+    eventually(lambda: any("[Subagent Task]\nhold on" in row["text"] for row in rt.history(key)))
     assert run(["sessions", "history", key, *live]) == 0
-    assert output(capsys)[0]["text"].endswith("hold on")
+    assert "[Subagent Task]\nhold on" in output(capsys)[0]["text"]
 
 
 def test_a_session_is_deleted_with_its_transcript_kept_under_another_name(
