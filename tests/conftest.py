@@ -3,10 +3,13 @@
 Three test processes (``-n 3``): ``tests/ray``, which shares one runtime; ``tests/faults``, which kills processes of Ray
 clusters of its own; and all the others, which want a process in which Ray has never been. ``-n 0`` is one process, in
 which the others come first.
+
+What is marked ``long`` runs only if it is asked for: by ``OPENCLAW_RAY_LONG=1``, or ``-m long``.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -24,9 +27,15 @@ def _tier(nodeid: str) -> str:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What wants no Ray in its process comes before what starts one."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What wants no Ray in its process comes before what starts one; the long form is left out."""
     items.sort(key=lambda item: _tier(item.nodeid) != _OTHERS)
+    if os.environ.get("OPENCLAW_RAY_LONG") == "1" or "long" in (config.getoption("markexpr") or ""):
+        return
+    out = [item for item in items if item.get_closest_marker("long")]
+    if out:
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -5,7 +5,7 @@
    when it is taken down.
 3. Once a second the registry of one that ends by itself sees whether any client lives. When none has for a whole lease,
    hub and pool are ended, with the pool its session processes, and then the registry ends itself. A client that comes
-   before is in time.
+   before is in time. The first one has longer: whoever starts the runtime joins when its agents have been tried out.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTS", "LastLease", "Lifetime", "hold_state"]
 
+_FIRST_CLIENT_SECONDS = 60.0
 PARTS = ("pool", "hub", "registry")
 """The named actors of a runtime, in the order in which they are ended."""
 
@@ -56,7 +57,7 @@ class LastLease:
         self._runtime = settings.runtime
         self._ends = settings.lifetime is Lifetime.CLIENTS
         self._lease = settings.limits.client_lease_seconds
-        self._alive_at = time.monotonic()
+        self._alive_at = time.monotonic() + _FIRST_CLIENT_SECONDS
 
     def look(self, alive: bool) -> None:
         """Told once a second whether any client lives (3)."""

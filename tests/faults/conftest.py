@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from fault_agents import AGENTS, CONFIG, GRACE
-from fault_tier import HERE, LONG, TIER, Driver, Log, at_rest
+from fault_tier import HERE, TIER, Driver, Log, at_rest
 
 import openclaw_ray as oc
 from openclaw_ray.testing.leaks import assert_gone
@@ -25,16 +25,6 @@ from openclaw_ray.testing.leaks import assert_gone
 
 def _is_ours(item: pytest.Item) -> bool:
     return HERE in item.path.parents
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the long form out unless it is asked for."""
-    if LONG or "long" in (config.getoption("markexpr") or ""):
-        return
-    out = [item for item in items if _is_ours(item) and item.get_closest_marker("long")]
-    if out:
-        config.hook.pytest_deselected(items=out)
-        items[:] = [item for item in items if item not in out]
 
 
 @pytest.hookimpl(trylast=True)

@@ -65,7 +65,7 @@ def _wait_for_the_end(processes: list[psutil.Process]) -> None:
     eventually(ended, 20, every=0.01)
 
 
-@pytest.mark.parametrize(("way", "code"), _short("exception", "ctrl-c"))
+@pytest.mark.parametrize(("way", "code"), _short("ctrl-c"))
 def test_an_end_on_a_hosts_ray(
     drivers: Callable[..., Driver], ray_here: str, tmp_path: Path, way: str, code: int
 ) -> None:

@@ -58,6 +58,7 @@ def test_the_service_is_back_within_five_seconds(rt: oc.Runtime, log: Log) -> No
     assert time.monotonic() - since < within(BACK_WITHIN)
 
 
+@pytest.mark.long
 def test_trees_under_way_lose_no_child_and_double_none(rt: oc.Runtime, log: Log) -> None:
     with ThreadPoolExecutor() as threads:
         spawned = threads.submit(

@@ -38,12 +38,14 @@ def test_every_item_is_ok_or_died_in_its_place_under_a_kill_a_second(
     assert all(result.ok for result in again)
 
 
+@pytest.mark.long
 def test_retries_run_anew_what_died(rt: oc.Runtime, log: Log, seed: int) -> None:
     with Killer(rt, [Victim.BUSY], rate=1.0, seed=seed):
         results = rt.map("count", [(log.path, i, 0.1) for i in range(70)], width=4, retries=20)
     assert [result.text for result in results] == [f"r{i}" for i in range(70)]
 
 
+@pytest.mark.long
 def test_large_values_are_whole_or_their_loss_is_told(rt: oc.Runtime, log: Log, seed: int) -> None:
     items = 100
     with Killer(rt, [Victim.SESSION], rate=1.5, seed=seed):

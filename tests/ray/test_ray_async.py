@@ -259,6 +259,7 @@ def test_in_an_async_actor(rt: oc.Runtime) -> None:
     ray.kill(server)
 
 
+@pytest.mark.long
 def test_it_starts_a_ray_that_outlives_the_thread_that_started_it() -> None:
     """Ray's processes would end with that thread."""
     answer = run_program(

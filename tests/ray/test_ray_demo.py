@@ -19,6 +19,7 @@ TREE = Path(ray.__file__).parent / "data"
 """Some hundred files of Python, in folders: what Ray itself has installed."""
 
 
+@pytest.mark.long
 def test_a_tree_of_some_hundred_files_is_surveyed_with_the_figures_of_an_independent_count() -> None:
     expected = count(TREE)
     assert expected["files"] >= 300

@@ -84,6 +84,7 @@ def test_threads_that_open_one_name_together_get_one_runtime(state: Path, at_res
     assert_gone("one")
 
 
+@pytest.mark.long
 def test_a_name_can_be_opened_and_closed_again_at_once(state: Path) -> None:
     roots = set()
     for number in range(4):

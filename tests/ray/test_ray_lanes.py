@@ -133,6 +133,7 @@ def test_three_levels_of_three_end_on_two_cpus(rt: oc.Runtime) -> None:
     assert rt.result(receipt, timeout=90).raise_for_status().value == 1 + 3 + 9 + 27
 
 
+@pytest.mark.long
 def test_six_roots_of_depth_five_end_on_six_processes(small: oc.Runtime) -> None:
     receipts = [small.spawn("go", "tree", input=(4, 2)) for _ in range(6)]
     values = [small.result(receipt, timeout=100).raise_for_status().value for receipt in receipts]

@@ -23,7 +23,7 @@ def test_what_a_spawn_denies_is_denied_in_the_processes_of_all_below_it(rt: oc.R
     receipt = rt.spawn("deeper", "policy_looks", tools={"deny": ["subagents"]})
     seen = rt.result(receipt, timeout=60).raise_for_status().value
     rule = ("inherited", f"tools of the spawn by {rt.root_key}")
-    assert seen["listed"] == ["sessions_spawn", "sessions_yield"]
+    assert seen["listed"] == ["sessions", "sessions_history", "sessions_list", "sessions_spawn", "sessions_yield"]
     assert (seen["denied"], seen["below"]["denied"]) == (rule, rule)
     assert seen["below"]["listed"] == ["sessions_yield"]
     assert seen["view"] == rt.tools(receipt.session_key)

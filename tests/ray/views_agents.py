@@ -38,7 +38,6 @@ def onlooker(turn: oc.SyncTurn) -> dict[str, Any]:
     said["listed"] = [row["key"] for row in turn.call("sessions_list")["sessions"]]
     for tool, params in (
         ("sessions_history", {"sessionKey": stranger}),
-        ("session_status", {"sessionKey": stranger}),
         ("sessions", {"action": "delete", "key": stranger}),
     ):
         said["errors"].append(turn.call(tool, **params)["error"])
