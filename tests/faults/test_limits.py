@@ -30,6 +30,7 @@ def config() -> dict[str, object]:
     return {"limits": {"api": {"rate": RATE, "concurrent": PLACES}}, "pool": {"max": 14}}
 
 
+@pytest.mark.long
 def test_never_above_the_limit_fair_between_two_roots_and_no_place_is_lost(
     rt: oc.Runtime, tmp_path: Path, seed: int
 ) -> None:

@@ -34,6 +34,7 @@ def _tools(log: Log) -> list[psutil.Process]:
     return [each for each in found if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
 
 
+@pytest.mark.long
 def test_a_tree_with_tools_at_work_a_deaf_and_a_stubborn_session_is_ended_whole(
     rt: oc.Runtime, log: Log
 ) -> None:
