@@ -79,6 +79,7 @@ def child_facts(s: State, requester: Session, entry: AgentEntry, admit: Admit) -
         attachments=ask.attachments,
         delegation=target.delegation,
         inherited=handed_on(caller.inherited, requester.key, asked=ask.tools),
+        mode=ask.mode,
     )
     return None if facts == SessionFacts() else facts
 

@@ -10,12 +10,14 @@ from openclaw_ray.core.message import MessageSource, News
 from openclaw_ray.core.protocol.batch import Told
 from openclaw_ray.core.protocol.parts import Payload
 from openclaw_ray.core.protocol.permits import Permit
+from openclaw_ray.core.protocol.thread_words import Admitted, BindThread, Post, Unbind
 from openclaw_ray.core.results import Completion, StopReport
 from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.session_facts import SessionFacts
 
 if TYPE_CHECKING:
     from openclaw_ray.core.attachments import AttachmentLimits
+    from openclaw_ray.core.thread_rules import Bindings
 
 __all__ = [
     "Bound",
@@ -103,7 +105,20 @@ class Replied:
     sent: Sent
 
 
-DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn | Permit | Replied
+DownMessage: TypeAlias = (
+    Bound
+    | Completed
+    | Resumed
+    | Cancel
+    | Stopped
+    | Warn
+    | Permit
+    | Replied
+    | Admitted
+    | BindThread
+    | Post
+    | Unbind
+)
 
 
 @compact
@@ -123,6 +138,8 @@ class Spec:
         told: the messages that a run which waited for one is started with, oldest first; ``text`` is the newest.
         depth_cap: a session at this depth spawns nothing.
         attachments: bounds of what its spawns may hand on as files; `None` where that is not enabled.
+        bindings: thread bindings that hold for its spawns; `None` where no channel could bind a conversation.
+        conversation: the one that its answer is said in; empty for none.
     """
 
     run: str
@@ -155,3 +172,5 @@ class Spec:
     told: tuple[Told, ...] = ()
     depth_cap: int = 0
     attachments: AttachmentLimits | None = None
+    bindings: Bindings | None = None
+    conversation: str = ""

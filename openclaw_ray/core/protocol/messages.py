@@ -45,6 +45,17 @@ from openclaw_ray.core.protocol.parts import (
     Row,
 )
 from openclaw_ray.core.protocol.permits import BackOff, LimitAsk, LimitDone, Permit
+from openclaw_ray.core.protocol.thread_words import (
+    BINDING,
+    Admitted,
+    BindThread,
+    ChannelUp,
+    Post,
+    Posted,
+    ThreadBound,
+    ThreadOver,
+    Unbind,
+)
 from openclaw_ray.core.protocol.up import (
     Admit,
     Answer,
@@ -72,16 +83,20 @@ from openclaw_ray.core.protocol.up import (
 )
 
 __all__ = [
+    "BINDING",
     "TEXT_LIMIT",
     "VALUE_LIMIT",
     "Admit",
+    "Admitted",
     "Answer",
     "Archive",
     "BackOff",
+    "BindThread",
     "Bound",
     "Branch",
     "Bye",
     "Cancel",
+    "ChannelUp",
     "CleanCheck",
     "Completed",
     "Consumed",
@@ -106,6 +121,8 @@ __all__ = [
     "Paused",
     "Payload",
     "Permit",
+    "Post",
+    "Posted",
     "Progress",
     "Refused",
     "Replied",
@@ -124,7 +141,10 @@ __all__ = [
     "Stop",
     "StopAsk",
     "Stopped",
+    "ThreadBound",
+    "ThreadOver",
     "Took",
+    "Unbind",
     "UsageAdded",
     "Verdict",
     "Warn",

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 
 from openclaw_ray.core import lineage
 from openclaw_ray.core.admission import Refusal
@@ -28,6 +29,7 @@ from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.talking import Talking, chain_of
 from openclaw_ray.core.protocol.telling import tell
+from openclaw_ray.core.protocol.threads import Threads
 from openclaw_ray.core.protocol.waits import waits_for
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.core.wait_graph import wait_cycle
@@ -42,6 +44,8 @@ class Messaging:
         self.s = state
         self.down = down
         self.talks = Talking(state, down)
+
+    threads: Threads
 
     @abstractmethod
     def _new_run(
@@ -67,6 +71,22 @@ class Messaging:
         above = run_above(self.s, target) if target.depth > 0 else None
         self._new_run(client, target, above or parent, requester, entry, admit)
         return Receipt("accepted", admit.run, target.key, entry.id)
+
+    # ------------------------------------------------------------------ a user's
+
+    def _say(self, client: str, parent: Run, requester: Session, admit: Admit) -> Receipt:
+        """Route ``say``: a user's word in a conversation, by the client that serves its channel."""
+        there = self.s.clients.get(client)
+        if there is None or requester.client != client:
+            return self._refuse(Receipt("forbidden", error="a user speaks by the client that serves the channel alone"))
+        thread = self.threads.heard(there, requester.agent, admit)
+        if isinstance(thread, Receipt):
+            return self._refuse(thread)
+        said = replace(admit, route="ask", session_key=thread.session, agent_id=None, expects=False)
+        receipt = self._message(client, parent, requester, said)
+        if receipt.accepted:
+            self.threads.spoken(thread, receipt.run_id)
+        return receipt
 
     # ------------------------------------------------------------------ a session's
 

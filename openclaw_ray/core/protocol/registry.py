@@ -31,9 +31,11 @@ from openclaw_ray.core.protocol.journal import Journal, Write
 from openclaw_ray.core.protocol.limiting import Limiting
 from openclaw_ray.core.protocol.maps import Maps
 from openclaw_ray.core.protocol.messages import (
+    Admitted,
     Answer,
     BackOff,
     Bye,
+    ChannelUp,
     Completed,
     Consumed,
     Effect,
@@ -45,6 +47,7 @@ from openclaw_ray.core.protocol.messages import (
     LimitDone,
     MapDone,
     Paused,
+    Posted,
     Progress,
     Refused,
     Resume,
@@ -56,6 +59,8 @@ from openclaw_ray.core.protocol.messages import (
     Step,
     StopAsk,
     Stopped,
+    ThreadBound,
+    ThreadOver,
     Took,
     UsageAdded,
     Verdict,
@@ -151,6 +156,7 @@ class Registry(Entries):
         word, verdicts = self._take_events(step)
         receipts = self._take_admits(step)
         self.birth.grant_all()
+        self.birth.threads.flush()
         down = self.down.ride(step.client)
         self.down.flush()
         answer = Answer(s.incarnation, step.seq, word, tuple(verdicts), receipts, "", down)
@@ -206,6 +212,8 @@ class Registry(Entries):
                         self._stop_heard(message.stop)
                     elif isinstance(message, Completed):
                         self.ending.got((message.run,))
+                    elif isinstance(message, Admitted):
+                        self.birth.threads.heard_receipt(message.run)
             case Consumed():
                 self.ending.consumed(event.receiver, event.runs)
             case Started():
@@ -238,6 +246,14 @@ class Registry(Entries):
                 self.clients.join(event)
             case SendOver():
                 self.birth.talks.send_over(event)
+            case ChannelUp():
+                self.birth.threads.up(event)
+            case ThreadBound():
+                self.birth.threads.bound(event)
+            case Posted():
+                self.birth.threads.posted(event)
+            case ThreadOver():
+                self.birth.threads.over(event)
             case Bye():
                 self.clients.bye(event)
             case Hello():
