@@ -34,7 +34,7 @@ class ThreadKind(StrEnum):
     RUN = "run"
     """The child has one task, whose end is told to both."""
     HOME = "home"
-    """A conversation that belongs to nobody else: it goes to the default agent's main session. It has no end."""
+    """A conversation that belongs to nobody else: the default agent's main session hears what is said, and answers."""
 
 
 @journaled

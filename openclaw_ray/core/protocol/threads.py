@@ -8,7 +8,7 @@
    channel is told to unbind, and the receipt says why. One that is not answered within `BIND_WITHIN` has failed.
 3. The receipt goes down to who asked, until it is got; what that waits for is in the record, and so outlives a crash.
 4. **heard**: a user's word in a bound conversation is a message to its session; elsewhere to the main session of the
-   channel's default agent, which has the conversation from then on, until it is bound to another session.
+   channel's default agent, which has the conversation until it was answered, or is bound to another session.
 5. **ended**: what a run that a conversation began, or was made for, comes to is said there: its text, or in one line
    how it failed; nothing for one that was stopped or says it has nothing to say. It is kept until it was said.
    A child of kind ``session`` is announced to nobody else, and holds up nobody's end.
@@ -316,13 +316,17 @@ class Threads:
             return
         self._next_sweep = now + _SWEEP_EVERY
         wall = s.clock.wall()
+        answering = {run.post for run in s.runs.values() if run.post and not run.terminal}
         for thread in list(s.threads.values()):
             if thread.waiter and thread.waiter not in s.receivers:
                 thread.waiter = ""
                 self._changed(thread)
             if thread.state is ThreadState.BINDING and wall >= thread.created + BIND_WITHIN:
                 self._refused(thread, f"channel {thread.channel!r} did not bind a conversation in {BIND_WITHIN:g} s")
-            elif thread.bound and thread.kind is not ThreadKind.HOME:
+            elif thread.kind is ThreadKind.HOME:
+                if not thread.posts and thread.id not in answering:
+                    self._drop(thread)  # the next word there begins another
+            elif thread.bound:
                 rules = s.limits.threads.of(thread.channel, thread.account)
                 why = end_of(rules, thread.created, thread.used, wall)
                 if why is not None:
