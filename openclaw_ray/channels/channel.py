@@ -42,7 +42,8 @@ class Desk(Protocol):
 
     def say(self, conversation: str, text: str) -> Future[Receipt]:
         """A user has said something. To the session that the conversation is bound to, else to the main session of the
-        default agent. The receipt says whether it is heard; the answer comes by `Channel.send`."""
+        default agent. The receipt says whether it is heard; the answer comes by `Channel.send`. ``/focus TARGET`` and
+        ``/unfocus`` are no messages: they change whose the conversation is (SPEC.md B8)."""
 
     def leave(self, conversation: str) -> None:
         """Users are done with it: the session that it is bound to lives on without."""

@@ -11,6 +11,8 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.channels.channel import BindWish, CannotBind, Channel
@@ -27,6 +29,7 @@ from openclaw_ray.core.protocol.messages import (
     Unbind,
 )
 from openclaw_ray.core.results import Receipt
+from openclaw_ray.core.thread_rules import Command, command_of
 
 if TYPE_CHECKING:
     from openclaw_ray.actors.courier_thread import CourierThread
@@ -34,6 +37,16 @@ if TYPE_CHECKING:
 __all__ = ["ChannelDesk"]
 
 _log = logging.getLogger("openclaw_ray")
+_REMEMBERED = 4_096
+"""How many things that were done are known again; what comes again was not confirmed, and so is new."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """Something of this process's own to be said."""
+
+    conversation: str
+    text: str
 
 
 class ChannelDesk:
@@ -51,7 +64,7 @@ class ChannelDesk:
         self._root = root
         self._where = (channel.name, channel.account)
         self._ids = RandomIds()
-        self._work: queue.SimpleQueue[DownMessage | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[DownMessage | _Word | None] = queue.SimpleQueue()
         self._bound: dict[str, ThreadBound] = {}
         self._posted: dict[str, None] = {}
         self._thread = threading.Thread(target=self._run, name="openclaw-channel", daemon=True)
@@ -85,8 +98,19 @@ class ChannelDesk:
             text,
             conversation=conversation,
         )
+        command = command_of(text)
+        if command is not None:
+            future.add_done_callback(partial(self._command_done, conversation, command))
         self._courier.admit([(admit, future)])
         return future
+
+    def _command_done(self, conversation: str, command: Command, done: Future[Receipt]) -> None:
+        """Say in the conversation what became of a command."""
+        if done.exception() is not None:
+            return
+        receipt = done.result()
+        text = f"unbound from {receipt.session_key}" if not command.target else f"bound to {receipt.session_key}"
+        self._work.put(_Word(conversation, text if receipt.accepted else str(receipt.error)))
 
     def leave(self, conversation: str) -> None:
         """See `Desk.leave`."""
@@ -108,9 +132,11 @@ class ChannelDesk:
                     self._courier.post(self._bind(message))
                 case Post():
                     if message.run not in self._posted:
-                        self._posted[message.run] = None
+                        _remember(self._posted, message.run, None)
                         self._do(self.channel.send, message.conversation, message.text)
                     self._courier.post(Posted(message.thread, message.run))
+                case _Word():
+                    self._do(self.channel.send, message.conversation, message.text)
                 case Unbind():
                     self._do(self.channel.unbind, message.conversation, message.why)
                     self._bound.pop(message.thread, None)
@@ -139,7 +165,8 @@ class ChannelDesk:
         except Exception as raised:  # noqa: BLE001 - a channel is somebody else's code: what it raises is the answer
             _log.exception("channel %s: bind", self._where[0])
             error = f"channel {self._where[0]!r}: {type(raised).__name__}: {raised}"
-        done = self._bound[asked.thread] = ThreadBound(asked.thread, *self._where, conversation, error)
+        done = ThreadBound(asked.thread, *self._where, conversation, error)
+        _remember(self._bound, asked.thread, done)
         return done
 
     def _do(self, call: Callable[..., Any], *args: Any) -> None:
@@ -147,3 +174,9 @@ class ChannelDesk:
             call(*args)
         except Exception:  # noqa: BLE001 - so is this
             _log.exception("channel %s: %s", self._where[0], getattr(call, "__name__", "call"))
+
+
+def _remember(done: dict[str, Any], key: str, value: Any) -> None:
+    done[key] = value
+    while len(done) > _REMEMBERED:
+        del done[next(iter(done))]

@@ -6,6 +6,8 @@
 3. The child's context, where the call does not say: ``defaultSpawnContext``; but a branch there cannot be (another
    agent's child, no transcript) is not asked for.
 4. A binding ends after ``idleHours`` without a word from either side, or ``maxAgeHours`` after it began; 0 is never.
+5. ``/focus TARGET`` has a conversation be that of a session there is, ``/unfocus``, or ``/session unbind``, that of
+   none; they are no messages (SPEC.md B8).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Final
 from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.compact import grown
 
-__all__ = ["HOUR", "Bindings", "ThreadEnd", "ThreadRules", "binding_refusal", "end_of"]
+__all__ = ["HOUR", "Bindings", "Command", "ThreadEnd", "ThreadRules", "binding_refusal", "command_of", "end_of"]
 
 HOUR: Final = 3600.0
 """Seconds."""
@@ -70,6 +72,21 @@ class ThreadRules:
         """What is in force on an account of a channel."""
         found = {(name, one): bindings for name, one, bindings in self.places}
         return found.get((channel, account)) or found.get((channel, "")) or self.general
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a user wants done with a conversation (5). ``target``: whom to focus; empty to unfocus."""
+
+    target: str = ""
+
+
+def command_of(text: str) -> Command | None:
+    """The command that a user's word is; `None` for a message."""
+    words = text.split()
+    if len(words) > 1 and words[0].lower() == "/focus":
+        return Command(" ".join(words[1:]))
+    return Command() if [word.lower() for word in words] in (["/unfocus"], ["/session", "unbind"]) else None
 
 
 def binding_refusal(bindings: Bindings | None, channel: str = "") -> Refusal | None:

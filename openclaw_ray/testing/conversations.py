@@ -63,9 +63,10 @@ class Conversation:
             SpawnError, SpawnForbidden: nobody hears it. `InboxFull`: too much waits already.
             TimeoutError: there is no word from the runtime within ``timeout`` seconds.
         """
-        sent: Future[Receipt] = self._channel._desk_or_raise().say(self.id, text)
+        desk = self._channel._desk_or_raise()
         with self._channel._news:
             self._lines.append(Said("user", text))
+        sent: Future[Receipt] = desk.say(self.id, text)
         return accepted(sent.result(timeout))
 
     def reply(self, timeout: float = _WITHIN) -> str:

@@ -355,6 +355,23 @@ def test_a_conversation_belongs_to_one_session() -> None:
         assert place.rt.session(key) is not None
 
 
+def test_users_focus_a_child_that_is_there_and_unfocus_it() -> None:
+    with Place() as place:
+        place.desk.ask("get me somebody")
+        thread = place.chat.thread("helper")
+        key = thread.bound_to
+        assert thread.reply() == "helper 1: be of help"
+        with pytest.raises(SpawnError):
+            place.desk.say("/focus nobody")
+        assert "nobody" in place.desk.reply()
+        assert place.desk.ask("/focus helper") == f"bound to {key}"
+        assert place.desk.ask("one") == "helper 2: one"
+        assert thread.ask("two") == "helper 3: two"  # it may have several
+        assert place.desk.ask("/unfocus") == f"unbound from {key}"
+        assert place.desk.ask("hello") == "hello from agent:main:main"
+        assert thread.ask("three") == "helper 4: three"
+
+
 # ---------------------------------------------------------------------- the ends of a binding
 
 

@@ -47,6 +47,7 @@ def restore(s: State, down: Down) -> None:
             down.open(client.id, client.id)
         elif client.id in s.actors:
             down.open(client.id, client.id, client.id)
+    s.hosts = {c.channel[:2]: c.id for c in s.clients.values() if c.channel is not None and not c.gone}
     for thread in s.threads.values():
         s.thread_news[thread.id] = None
         requester = s.sessions.get(thread.requester)

@@ -90,6 +90,8 @@ class State:
         self.news: dict[str, dict[str, None]] = {}
         """Session key -> exchanges that it is to hear of with its next turn."""
         self.threads: dict[str, Thread] = {}
+        self.hosts: dict[tuple[str, str], str] = {}
+        """(channel, account) -> the client that serves it now."""
         self.thread_news: dict[str, None] = {}
         """Threads of which somebody is to be told something with the next commit."""
         self.receivers: dict[str, Receiver] = {}

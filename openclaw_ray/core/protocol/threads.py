@@ -74,11 +74,12 @@ class Threads:
         client = s.clients.get(event.client)
         if client is None or not client.root:
             return
-        for other in s.clients.values():
-            if other.channel is not None and other.channel[:2] == (event.channel, event.account):
-                other.channel = None
-                s.touch(other)
+        before = self._host(event.channel, event.account)
+        if before is not None and before is not client:
+            before.channel = None
+            s.touch(before)
         client.channel = (event.channel, event.account, event.binds)
+        s.hosts[event.channel, event.account] = client.id
         s.touch(client)
         self._news_of(event.channel, event.account)
 
@@ -87,6 +88,7 @@ class Threads:
         if client.channel is not None:
             channel, account, _ = client.channel
             client.channel = None
+            self.s.hosts.pop((channel, account), None)
             self._news_of(channel, account)
 
     def _news_of(self, channel: str, account: str) -> None:
@@ -96,19 +98,18 @@ class Threads:
                 self.s.thread_news[thread.id] = None
 
     def _host(self, channel: str, account: str) -> Client | None:
-        clients = self.s.clients.values()
-        return next((c for c in clients if c.channel is not None and c.channel[:2] == (channel, account)), None)
+        return self.s.clients.get(self.s.hosts.get((channel, account), ""))
 
     def _channel_of(self, run: Run | None) -> tuple[str, str, bool] | None:
         """The channel that a run's conversation is on, else the only, or first, one there is."""
         at = self.s.threads.get(run.post) if run is not None and run.post else None
         if at is not None and (host := self._host(at.channel, at.account)) is not None:
             return host.channel
-        return next((c.channel for c in self.s.clients.values() if c.channel is not None and not c.gone), None)
+        return next((self.s.clients[client].channel for client in self.s.hosts.values()), None)
 
     def bindings(self, run: Run | None) -> Bindings | None:
         """What is in force for spawns of a run; `None` where no channel can bind."""
-        if not any(client.channel for client in self.s.clients.values()):
+        if not self.s.hosts:
             return None
         channel = self._channel_of(run)
         return self.s.limits.threads.of(channel[0], channel[1]) if channel is not None and channel[2] else None
@@ -188,7 +189,7 @@ class Threads:
             self._changed(thread)
             return
         if taken is not None:
-            self._drop(taken)
+            self._give_up(taken)
         thread.state, thread.used = ThreadState.BOUND, s.clock.wall()
         run = s.runs[receipt.run_id]
         run.post = thread.id
@@ -286,6 +287,57 @@ class Threads:
         if told is not None and told.state is ThreadState.ENDING:
             told.state, told.posts = ThreadState.OVER, ()
             self._changed(told)
+
+    def focus(self, client: Client, admit: Admit, target: Session) -> Receipt:
+        """Users want a conversation to be that of a session there is (6)."""
+        s = self.s
+        if client.channel is None:
+            return Receipt("error", error="this client serves no channel")
+        channel, account, _ = client.channel
+        rules = s.limits.threads.of(channel, account)
+        if not rules.enabled:
+            path = "session.threadBindings.enabled"
+            return Receipt("error", error=f"conversations are not bound here ({path}; set it to true)", path=path)
+        before = self._at(channel, account, admit.conversation)
+        if before is not None and before.session != target.key:
+            self._give_up(before)
+        if before is None or before.session != target.key:
+            now = s.clock.wall()
+            thread = Thread(
+                f"focus:{admit.run}",
+                channel,
+                account,
+                target.key,
+                target.agent,
+                ThreadKind.SESSION,
+                now,
+                now,
+                ThreadState.BOUND,
+                admit.conversation,
+                target.requester,
+            )
+            s.threads[thread.id] = thread
+            self._event(thread, "bound", None)
+            self._changed(thread)
+        return Receipt("accepted", "", target.key, target.agent)
+
+    def _give_up(self, thread: Thread) -> None:
+        """Its conversation is another session's from now on: the channel has nothing to do for that."""
+        if thread.kind is not ThreadKind.HOME:
+            self.end(thread, ThreadEnd.REPLACED)
+            thread.state, thread.posts = ThreadState.OVER, ()
+            self._changed(thread)
+        else:
+            self._drop(thread)
+
+    def unfocus(self, client: Client, conversation: str) -> Receipt:
+        """Users want a conversation to be nobody's (6)."""
+        channel = client.channel
+        thread = None if channel is None else self._at(channel[0], channel[1], conversation)
+        if thread is None or thread.kind is ThreadKind.HOME:
+            return Receipt("error", error="this conversation is bound to no session")
+        self.end(thread, ThreadEnd.UNBOUND)
+        return Receipt("accepted", "", thread.session, thread.agent)
 
     def unbind(self, key: str) -> int:
         """The operator drops what a session is bound to; gives how many conversations that were."""
