@@ -24,31 +24,16 @@ import ray
 from ray.exceptions import ActorUnavailableError, RayActorError, RayError
 
 from openclaw_ray.actors.asking import Line, later
+from openclaw_ray.actors.doors import SessionActor, remote
 from openclaw_ray.actors.exit_watch import parent_of
 from openclaw_ray.actors.names import NAMESPACE, actor_name
 from openclaw_ray.actors.raylet_watch import end_with_raylet
+from openclaw_ray.actors.settings import SessionSettings
 
-__all__ = ["POOL_GROUPS", "Pool", "SessionSettings"]
-
-POOL_GROUPS = {"life": 1}
+__all__ = ["Pool"]
 
 _NEVER_AFTER = 8.0
 """Seconds that a placement may be pending before the cluster is asked whether it can ever hold it."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSettings:
-    """What every session process of a runtime is told at its birth.
-
-    ``hidden_env``: names that its environment is not to have, see `openclaw_ray.actors.hidden_env`.
-    """
-
-    runtime: str
-    state_dir: str
-    registry_timeout: float
-    max_growth_mb: float
-    runtime_env: dict[str, Any] | None = None
-    hidden_env: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,12 +64,10 @@ class Pool:
 
     def grow(self, ids: tuple[str, ...], resources: tuple[tuple[str, Any], ...]) -> None:
         """Create session actors (1)."""
-        from openclaw_ray.actors.session_actor import SESSION_GROUPS, SessionActor
-
         options = _options(dict(resources))
         if self.settings.runtime_env:
             options["runtime_env"] = self.settings.runtime_env
-        cls = ray.remote(concurrency_groups=SESSION_GROUPS)(SessionActor)  # type: ignore[call-overload]
+        cls = remote(SessionActor)
         for actor_id in ids:
             if actor_id in self._actors:
                 continue
@@ -152,7 +135,6 @@ class Pool:
         with self._lock:
             return sorted(self._values)
 
-    @ray.method(concurrency_group="life")
     def stand(self) -> None:
         """Never returns: its failure is the death notice."""
         self._forever.wait()
