@@ -101,7 +101,7 @@ class OperatorEntries:
         """
         return self._change(lambda core: core.unbind(key))
 
-    def threads(self) -> list[dict[str, Any]]:
+    def conversations(self) -> list[dict[str, Any]]:
         """The conversations that sessions have."""
         with self.lock:
             return thread_rows(self.core.s)

@@ -57,7 +57,7 @@ class Operating(Sending):
     def threads(self) -> list[dict[str, Any]]:
         """The conversations that sessions are bound to: ``sessionKey``, ``conversation``, ``channel``, ``mode``,
         ``state``, ``boundAt``, ``usedAt`` (milliseconds since the epoch)."""
-        rows: list[dict[str, Any]] = self._query("threads")
+        rows: list[dict[str, Any]] = self._query("conversations")
         return rows
 
     def unbind(self, key: str) -> int:

@@ -26,7 +26,7 @@ def test_a_user_talks_with_a_child_that_a_session_has_spawned(rt: oc.Runtime) ->
         assert [thread.ask("one"), thread.ask("two")] == ["2: one", "3: two"]
         [row] = [row for row in rt.threads() if row["mode"] != "home"]
         assert (row["sessionKey"], row["conversation"], row["mode"]) == (key, thread.id, "session")
-        assert rt.runs(session=key, route="spawn", limit=5)[0]["deliveryStatus"] == "not_required"
+        assert {run["deliveryStatus"] for run in rt.runs(session=key, limit=5)} == {"not_required"}
         assert chat.open_conversation("desk").ask("hello") == "main: hello"
         thread.leave()
         eventually(lambda: thread.ended == "unbound")

@@ -317,7 +317,7 @@ class LocalRegistry:
         """Drop the conversations of a session; gives how many."""
         return self._change(lambda core: core.unbind(key))
 
-    def threads(self) -> list[dict[str, Any]]:
+    def conversations(self) -> list[dict[str, Any]]:
         """What is bound."""
         with self.lock:
             return thread_rows(self.core.s)
