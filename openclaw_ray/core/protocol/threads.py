@@ -31,7 +31,6 @@ from openclaw_ray.core.protocol.messages import (
     Admit,
     Admitted,
     BindThread,
-    ChannelUp,
     DownMessage,
     Post,
     Posted,
@@ -40,10 +39,11 @@ from openclaw_ray.core.protocol.messages import (
     Unbind,
 )
 from openclaw_ray.core.protocol.records import Client, Run, Session
+from openclaw_ray.core.protocol.served import Served
 from openclaw_ray.core.protocol.state import State
 from openclaw_ray.core.protocol.thread_record import Thread, ThreadKind, ThreadState
 from openclaw_ray.core.results import Receipt
-from openclaw_ray.core.thread_rules import Bindings, ThreadEnd, binding_refusal, end_of
+from openclaw_ray.core.thread_rules import ThreadEnd, binding_refusal, end_of
 from openclaw_ray.core.tokens import TokenContext, silence
 
 __all__ = ["BIND_WITHIN", "Threads"]
@@ -53,7 +53,7 @@ BIND_WITHIN = 60.0
 _SWEEP_EVERY = 1.0
 
 
-class Threads:
+class Threads(Served):
     """All conversations of one registry incarnation.
 
     Args:
@@ -61,58 +61,10 @@ class Threads:
     """
 
     def __init__(self, state: State, down: Down, admit: Callable[[str, Admit, str], Receipt]) -> None:
-        self.s = state
+        super().__init__(state)
         self.down = down
         self._admit = admit
         self._next_sweep = 0.0
-
-    # ------------------------------------------------------------------ channels
-
-    def up(self, event: ChannelUp) -> None:
-        """A client serves a channel (7)."""
-        s = self.s
-        client = s.clients.get(event.client)
-        if client is None or not client.root:
-            return
-        before = self._host(event.channel, event.account)
-        if before is not None and before is not client:
-            before.channel = None
-            s.touch(before)
-        client.channel = (event.channel, event.account, event.binds)
-        s.hosts[event.channel, event.account] = client.id
-        s.touch(client)
-        self._news_of(event.channel, event.account)
-
-    def left(self, client: Client) -> None:
-        """A client is gone: nobody serves its channel."""
-        if client.channel is not None:
-            channel, account, _ = client.channel
-            client.channel = None
-            self.s.hosts.pop((channel, account), None)
-            self._news_of(channel, account)
-
-    def _news_of(self, channel: str, account: str) -> None:
-        for thread in self.s.threads.values():
-            if (thread.channel, thread.account) == (channel, account):
-                thread.said.clear()
-                self.s.thread_news[thread.id] = None
-
-    def _host(self, channel: str, account: str) -> Client | None:
-        return self.s.clients.get(self.s.hosts.get((channel, account), ""))
-
-    def _channel_of(self, run: Run | None) -> tuple[str, str, bool] | None:
-        """The channel that a run's conversation is on, else the only, or first, one there is."""
-        at = self.s.threads.get(run.post) if run is not None and run.post else None
-        if at is not None and (host := self._host(at.channel, at.account)) is not None:
-            return host.channel
-        return next((self.s.clients[client].channel for client in self.s.hosts.values()), None)
-
-    def bindings(self, run: Run | None) -> Bindings | None:
-        """What is in force for spawns of a run; `None` where no channel can bind."""
-        if not self.s.hosts:
-            return None
-        channel = self._channel_of(run)
-        return self.s.limits.threads.of(channel[0], channel[1]) if channel is not None and channel[2] else None
 
     # ------------------------------------------------------------------ spawns
 
@@ -431,36 +383,6 @@ class Threads:
         if what not in thread.said and receiver in self.s.receivers:
             thread.said.add(what)
             self.down.tell(receiver, message)
-
-    # ------------------------------------------------------------------ inside
-
-    def _at(self, channel: str, account: str, conversation: str) -> Thread | None:
-        """Whose a conversation is now."""
-        where = (channel, account, conversation)
-        bound = (t for t in self.s.threads.values() if t.bound)
-        return next((t for t in bound if (t.channel, t.account, t.conversation) == where), None)
-
-    def _changed(self, thread: Thread) -> None:
-        self.s.touch(thread)
-        self.s.thread_news[thread.id] = None
-
-    def _drop(self, thread: Thread) -> None:
-        self.s.threads.pop(thread.id, None)
-        self.s.drop("threads", thread.id)
-
-    def _event(self, thread: Thread, word: str, why: str | None) -> None:
-        session = self.s.sessions.get(thread.session)
-        self.s.event(
-            "thread",
-            session_key=thread.session,
-            agent_id=thread.agent,
-            requester_key=thread.requester or None,
-            root_key=None if session is None else session.root,
-            label=None if session is None else session.label,
-            state=word,
-            reason=why,
-            text=thread.conversation,
-        )
 
 
 def answer_of(run: Run) -> str:
