@@ -18,6 +18,7 @@ import agents
 import joining_agents
 import pytest
 import ray
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from support.programs import run_program
 
 import openclaw_ray as oc
@@ -109,14 +110,17 @@ def visit(place: str, text: str) -> dict[str, Any]:
 
 
 def test_a_runtime_started_by_a_task_outlives_it_and_ends_with_its_last_lease(state: Path) -> None:
-    task = ray.remote(num_cpus=0, max_retries=0)(visit)
+    group = ray.util.placement_group([{"CPU": 1}])
+    inside = PlacementGroupSchedulingStrategy(group, placement_group_capture_child_tasks=True)
+    task = ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=inside)(visit)
     place = str(state.parent)
     both = ray.get([task.remote(place, "a"), task.remote(place, "b")], timeout=90)
     assert [each["texts"] for each in both] == [["a"], ["b"]]
     for pid in {each["pid"] for each in both}:
         os.kill(pid, signal.SIGKILL)
+    ray.util.remove_placement_group(group)  # with it Ray ends all that is in it
     # Ray may hand the next task to a worker that it does not yet know to be dead
-    third = ray.get(task.options(max_retries=3).remote(place, "c"), timeout=60)
+    third = ray.get(task.options(max_retries=3, scheduling_strategy="DEFAULT").remote(place, "c"), timeout=60)
     assert (third["texts"], sorted(third["seen"]), third["ray"]) == (["c"], ["a", "b", "c"], True)
     assert {each["boot"] for each in both} == {third["boot"]}
     # its state dir is taken as long as it lives, by none of the tasks
