@@ -1,7 +1,8 @@
 """Clients that are Ray workers of the registry's own node: their end is seen as it happens, not by their lease.
 
-The processes of tasks and actors are children of their node's raylet, and so is the registry's. A process id whose parent
-is the registry's own parent means the same process to both, and that it lives; when it does so no more, it has ended.
+The processes of tasks and actors are children of their node's raylet, and so is the registry's. A process id whose
+parent is the registry's own parent means the same process to both, and that it lives; when it does so no more, it has
+ended.
 Drivers, and the workers of other nodes, are known by their lease alone (PROTOCOL.md 2.5).
 """
 

@@ -1,6 +1,6 @@
 """A Ray Data job that has an agent tree look at each batch.
 
-``data_program.py rows PLACE ROWS BATCH``: one of the job's actors is killed in the middle; prints what was seen as JSON.
+``data_program.py rows PLACE ROWS BATCH``: one of the job's actors is killed in the middle; prints what was seen.
 ``data_program.py endless PLACE``: its sessions leave signs at the gate PLACE, and wait there.
 """
 
@@ -30,8 +30,8 @@ POOL = ray.data.ActorPoolStrategy(size=2)
 @oc.agent
 def lead(turn: oc.SyncTurn) -> Any:
     """The tree of one batch: a session for each part of it."""
-    place, batch = turn.input
-    parts = turn.map("leaf", [(place, part) for part in np.array_split(batch["id"], PARTS)])
+    batch = turn.input
+    parts = turn.map("leaf", np.array_split(batch["id"], PARTS))
     flags = batch["vector"].flags
     return np.concatenate([part.raise_for_status().value for part in parts]), [flags.writeable, not flags.owndata]
 
@@ -39,8 +39,7 @@ def lead(turn: oc.SyncTurn) -> Any:
 @oc.agent(spawns=False)
 def leaf(turn: oc.SyncTurn) -> Any:
     """One part of a batch."""
-    place, ids = turn.input
-    return ids**2
+    return turn.input**2
 
 
 @oc.agent(spawns=False)
@@ -64,7 +63,7 @@ class Scores:
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         with open(Path(self.place) / "actors", "a") as log:
             log.write(f"{os.getpid()}\n")
-        [result] = self.rt.map("lead", [(self.place, batch)], map_id=f"from-{batch['id'][0]}")
+        [result] = self.rt.map("lead", [batch], map_id=f"from-{batch['id'][0]}")
         found, arrays = result.raise_for_status().value
         return {
             "id": batch["id"],
