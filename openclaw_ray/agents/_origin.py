@@ -1,7 +1,7 @@
 """Where an agent's code comes from: its module, its source, and the folder its siblings import from.
 
 What a driver's script defines goes to Ray's tasks and actors by value. Its module is ``__main__`` there, too, but that
-one is Ray's own; so there it is its code that says which file it is of, and its mark what that file was when it was read.
+one is Ray's own; so there its code says which file it is of, and its mark what that file was when it was read.
 """
 
 from __future__ import annotations

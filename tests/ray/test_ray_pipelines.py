@@ -30,7 +30,8 @@ pytestmark = pytest.mark.ray
 LEASE = 15
 """``ray.clientLeaseSeconds`` of the shared runtime."""
 HERE = Path(__file__).parent
-needs_data = pytest.mark.skipif(find_spec("pyarrow") is None, reason="ray[data] is not installed")
+needs_data = pytest.mark.skipif(find_spec("pyarrow") is None, reason="needs pip install '.[pipelines]'")
+needs_tune = pytest.mark.skipif(find_spec("tensorboardX") is None, reason="needs pip install '.[pipelines]'")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -94,11 +95,10 @@ def test_what_a_killed_actor_had_at_work_is_stopped_long_before_its_lease_is_ove
 # ---------------------------------------------------------------------- Ray Data
 
 
-def data_job(*arguments: object, lasts: float = 100.0) -> Any:
-    """The answer of ``data_program.py`` on the Ray that is there."""
-    address = ray.get_runtime_context().gcs_address
-    words = [str(word) for word in arguments]
-    return run_program(HERE / "data_program.py", *words, env={"RAY_ADDRESS": address}, timeout=lasts).answer()
+def job(program: str, *arguments: object, lasts: float = 100.0) -> Any:
+    """The answer of a program on the Ray that is there."""
+    env = {"RAY_ADDRESS": ray.get_runtime_context().gcs_address, "PYTHONWARNINGS": None}
+    return run_program(HERE / program, *map(str, arguments), env=env, timeout=lasts).answer()
 
 
 def check(answer: dict[str, Any], rows: int) -> None:
@@ -114,14 +114,14 @@ def check(answer: dict[str, Any], rows: int) -> None:
 
 @needs_data
 def test_a_data_job_has_its_rows_in_order_though_one_of_its_actors_is_killed(shared: oc.Runtime, gate: Gate) -> None:
-    check(data_job("rows", gate, 240, 40), 240)
+    check(job("data_program.py", "rows", gate, 240, 40), 240)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
 @needs_data
 def test_ten_thousand_rows_with_a_tree_for_each_batch_take_no_more_memory(shared: oc.Runtime, gate: Gate) -> None:
-    answer = data_job("rows", gate, 10_000, 100, lasts=580)
+    answer = job("data_program.py", "rows", gate, 10_000, 100, lasts=580)
     check(answer, 10_000)
     for part, (early, late) in answer["megabytes"].items():
         assert late - early < 30, (part, early, late)
@@ -152,3 +152,14 @@ def test_ctrl_c_ends_a_data_job_with_all_its_sessions(shared: oc.Runtime, gate: 
     assert [each for each in sessions if each.is_running()] == []
     assert time.monotonic() - began < 15
     mark.assert_none(timeout=15 if own else 5)
+
+
+# ---------------------------------------------------------------------- Ray Tune
+
+
+@needs_tune
+def test_a_trial_that_is_pruned_has_its_tree_stopped(shared: oc.Runtime, gate: Gate) -> None:
+    answer = job("tune_program.py", gate)
+    assert answer["steps"] == 2
+    assert answer["ended"] == ["cancelled"] * 4
+    assert answer["seconds"] < LEASE / 2

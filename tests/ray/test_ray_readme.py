@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,10 +81,11 @@ def test_an_example_with_a_library_of_rays_prints_what_it_says_amid_that_library
 ) -> None:
     script = tmp_path / "example.py"
     script.write_text(block)
-    address = ray.get_runtime_context().gcs_address
-    done = run_program(
-        script, cwd=tmp_path, env={"RAY_ADDRESS": address, "HOME": str(tmp_path), "PYTHONWARNINGS": None}
-    )
+    # they write their results into the home folder, in which Ray's token may be
+    env = {"RAY_ADDRESS": ray.get_runtime_context().gcs_address, "HOME": str(tmp_path), "PYTHONWARNINGS": None}
+    if "RAY_AUTH_TOKEN_PATH" not in os.environ:
+        env["RAY_AUTH_TOKEN_PATH"] = str(Path.home() / ".ray" / "auth_token")
+    done = run_program(script, cwd=tmp_path, env=env)
     assert done.code == 0, done.errors
     assert set(expected) <= set(done.output.splitlines())
     assert "openclaw" not in done.errors
