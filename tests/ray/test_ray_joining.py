@@ -104,7 +104,7 @@ def visit(place: str, text: str) -> dict[str, Any]:
     os.environ["OPENCLAW_STATE_DIR"] = place
     with oc.Runtime.start(agents=[agents.echo], config=SMALL, name="kept", if_exists="connect") as runtime:
         texts = [result.text for result in runtime.map("echo", [text])]
-        seen = [row["text"] for row in runtime.runs(agent="echo")]
+        seen = [row.get("text") for row in runtime.runs(agent="echo")]  # of another task it may still run
         boot = runtime._query("info")["settings"].boot
     return {"texts": texts, "seen": seen, "boot": boot, "pid": os.getpid(), "ray": ray.is_initialized()}
 
