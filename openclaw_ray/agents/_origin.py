@@ -13,7 +13,7 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 from functools import lru_cache
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 __all__ = ["Origin", "is_installed", "mark_source", "module_of", "origin_of"]
@@ -102,8 +102,9 @@ def _file_of(plain: Any, module: ModuleType | None) -> str | None:
 
 def _code_file(plain: Any) -> str | None:
     parts = vars(plain).values() if isinstance(plain, type) else (plain,)
-    for code in (getattr(part, "__code__", None) for part in parts):
-        if code is not None and os.path.isfile(code.co_filename):
+    for part in parts:
+        code = getattr(part, "__code__", None)
+        if isinstance(code, CodeType) and os.path.isfile(code.co_filename):
             return os.path.abspath(code.co_filename)
     return None
 

@@ -123,6 +123,7 @@ def test_a_data_job_has_its_rows_in_order_though_one_of_its_actors_is_killed(sha
 def test_ten_thousand_rows_with_a_tree_for_each_batch_take_no_more_memory(shared: oc.Runtime, gate: Gate) -> None:
     answer = job("data_program.py", "rows", gate, 10_000, 100, lasts=580)
     check(answer, 10_000)
+    assert {"driver", "registry"} < set(answer["megabytes"])
     for part, (early, late) in answer["megabytes"].items():
         assert late - early < 30, (part, early, late)
 
