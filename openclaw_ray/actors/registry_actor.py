@@ -387,14 +387,15 @@ class RegistryActor(OperatorEntries, AuthEntries):
         while True:
             time.sleep(min(_LOOK_EVERY, lease / 3))
             with self.lock:
-                leased = {c.id: c.pid for c in self.core.s.clients.values() if c.root and c.leased and not c.gone}
-            gone = neighbours.ended(leased.items())
-            if leased and time.monotonic() >= hub_at:
-                gone |= set(self.hub.silent(list(leased), lease))
+                leased = [c for c in self.core.s.clients.values() if c.root and c.leased and not c.gone]
+                ids, places = [c.id for c in leased], [(c.id, c.host, c.pid) for c in leased]
+            gone = neighbours.ended(places)
+            if ids and time.monotonic() >= hub_at:
+                gone |= set(self.hub.silent(ids, lease))
                 hub_at = time.monotonic() + min(1.0, lease / 3)
             for client in gone:
                 self.enter(lambda core, c=client: core.client_silent(c))  # type: ignore[misc]
-            self.last_lease.look(bool(set(leased) - gone))
+            self.last_lease.look(bool(set(ids) - gone))
 
     def report_came(self, report: Report) -> None:
         """An actor said what it runs."""

@@ -317,6 +317,7 @@ def test_addresses_where_no_ray_of_ours_is_are_refused_in_time(shared: oc.Runtim
         assert "token" in wants_token[1].lower()
 
 
+@pytest.mark.long
 def test_workers_of_a_test_suite_beside_each_other_do_not_meet(rt: oc.Runtime) -> None:
     """Several processes at once on one Ray, each with a runtime of its own, beside one that has a name."""
     source = """
