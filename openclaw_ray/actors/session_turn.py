@@ -156,7 +156,7 @@ class SessionTurn(TurnQuestions):
             return _not_started(error, began)
         if spec.turn == 1:
             said = spec.task if spec.kind == "message" else _first_message(spec)
-            self.append("user", said, None if spec.source is None else {"provenance": spec.source.provenance})
+            self.append("user", said, _origin(spec))
         elif spec.kind == "resume":
             self.append("user", spec.text)
         for told in spec.told:
@@ -395,6 +395,14 @@ def _first_message(spec: Spec) -> str:
         created=spec.created,
         facts=spec.facts,
     )
+
+
+def _origin(spec: Spec) -> dict[str, Any] | None:
+    """The runtime's own word on where the first message came from."""
+    if spec.source is None and spec.sender is None:
+        return None
+    origin: dict[str, Any] = {} if spec.source is None else {"provenance": spec.source.provenance}
+    return origin if spec.sender is None else {**origin, "sender": spec.sender.to_json()}
 
 
 def _not_started(error: BaseException, began: float) -> Ended:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from openclaw_ray.core.auth import AuthAsk, AuthOutcome
     from openclaw_ray.core.message import SendAsk
     from openclaw_ray.core.named_map import MapItem
+    from openclaw_ray.core.policy.rules import Sender
     from openclaw_ray.core.protocol.messages import Permit, Row
     from openclaw_ray.core.sent import Sent
     from openclaw_ray.core.session_asks import SessionAnswer
@@ -33,7 +34,7 @@ class SpawnRequest:
 
     ``item``: what it is to a map that has a name. ``cleanup``: ``delete`` has it archived once its end was heard of.
     ``ask``: what is asked for beyond that. ``send``: of a message (route ``send``), to whom and how. ``files``: copies
-    of what goes along; ``mount_path``: where they are meant to appear.
+    of what goes along; ``mount_path``: where they are meant to appear. ``sender``: who wrote the operator's message.
     """
 
     task: str
@@ -52,6 +53,7 @@ class SpawnRequest:
     send: SendAsk | None = None
     files: tuple[AttachedFile, ...] = ()
     mount_path: str | None = None
+    sender: Sender | None = None
 
     @property
     def forks(self) -> bool:

@@ -186,8 +186,9 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
     def prompt(self) -> Prompt:
         """What a model would be given besides the transcript; see `Turn.prompt`."""
         self.check()
+        self.tool_view()
         children: list[Any] = self._result_of(self._port.look("children"))
-        return self._prompt_of(children)
+        return self._prompt_of(children, self.tools)
 
     # ------------------------------------------------------------------ waiting
 

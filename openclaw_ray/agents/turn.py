@@ -305,11 +305,15 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
         """What a model would be given besides the transcript: system prompt, the agent's files, how the children stand.
 
         Nothing is read before this is called. The files are those of the agent's own workspace, whatever ``cwd`` is;
-        with ``lightContext`` there are none.
+        with ``lightContext`` there are none. It speaks of those tools alone that the session may call.
+
+        Raises:
+            NoToolsLeft: allow lists are set, and they leave no tool.
         """
         self.check()
+        await self.tool_view()
         children: list[Any] = await self._result_of(self._port.look("children"))
-        return self._prompt_of(children)
+        return self._prompt_of(children, self.tools)
 
     # ------------------------------------------------------------------ waiting
 

@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from openclaw_ray.core.lanes import Waiting, may_bind
 from openclaw_ray.core.lifecycle import RunKind, RunState
 from openclaw_ray.core.liveness import RESUMES_MOST
@@ -21,6 +23,9 @@ from openclaw_ray.core.protocol.messages import Bound, Completed, Exit, Grow, Re
 from openclaw_ray.core.protocol.records import Actor, Run, Session
 from openclaw_ray.core.protocol.state import State
 from openclaw_ray.core.resume_text import resume_text
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.policy.rules import Sender
 
 __all__ = ["Birth"]
 
@@ -233,6 +238,7 @@ class Birth(Admitting):
             () if resumed or run.waits is None else run.waits.told,
             s.depth_cap,
             s.limits.attachments,
+            _writer(run),
         )
 
     def _talk(self, talk: Talk) -> tuple[MessageSource | None, tuple[News, ...]]:
@@ -334,3 +340,9 @@ def _told(run: Run) -> str:
 def _has_files(session: Session) -> bool:
     """Its input is wanted at each turn: the next one may be on a node where its attachments are not."""
     return session.facts is not None and session.facts.attachments is not None
+
+
+def _writer(run: Run) -> Sender | None:
+    """Who wrote the newest message of the turn, if it answers senders alone."""
+    senders = run.senders
+    return senders.who[-1] if senders is not None and senders.turn == run.turns and run.kind != RunKind.RESUME else None

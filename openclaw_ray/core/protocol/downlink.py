@@ -16,6 +16,7 @@ from openclaw_ray.core.session_facts import SessionFacts
 
 if TYPE_CHECKING:
     from openclaw_ray.core.attachments import AttachmentLimits
+    from openclaw_ray.core.policy.rules import Sender
 
 __all__ = [
     "Bound",
@@ -123,6 +124,7 @@ class Spec:
         told: the messages that a run which waited for one is started with, oldest first; ``text`` is the newest.
         depth_cap: a session at this depth spawns nothing.
         attachments: bounds of what its spawns may hand on as files; `None` where that is not enabled.
+        sender: who wrote ``text``, if that was told.
     """
 
     run: str
@@ -155,3 +157,4 @@ class Spec:
     told: tuple[Told, ...] = ()
     depth_cap: int = 0
     attachments: AttachmentLimits | None = None
+    sender: Sender | None = None

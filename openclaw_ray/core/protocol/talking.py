@@ -24,6 +24,7 @@ from dataclasses import replace
 
 from openclaw_ray.core.lifecycle import RunKind, RunState, SessionState
 from openclaw_ray.core.message import HOPS_MOST, Talk
+from openclaw_ray.core.policy.rules import Senders
 from openclaw_ray.core.protocol.archiving import find_session
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.exchange import Exchange
@@ -68,7 +69,10 @@ class Talking:
             depth = -1 if sender is None else sender.reserve_depth
         exchange.run = admit.run
         on = replace(talk, exchange=exchange.id)
-        message_run(self.s, target, entry, admit.run, admit.task, on, client=client, waiter_depth=depth)
+        senders = None if admit.sender is None else Senders((admit.sender,), 1)
+        message_run(
+            self.s, target, entry, admit.run, admit.task, on, client=client, waiter_depth=depth, senders=senders
+        )
         return exchange
 
     def _exchange(
@@ -87,6 +91,8 @@ class Talking:
             sender.id if sender is not None else "",
             hearer="" if requester.client else requester.key,
         )
+        if sender is not None and sender.senders is not None:
+            exchange.who = sender.senders.who
         exchange.one_way = exchange.limit < 0
         exchange.limit = max(0, exchange.limit)
         s.exchanges[exchange.id] = exchange
@@ -175,7 +181,8 @@ class Talking:
         exchange.run = run_id
         hops = exchange.hops + exchange.turns
         talk = Talk(exchange.id, exchange.chain, hops)
-        message_run(s, session, entry, run_id, exchange.latest or "", talk)
+        senders = Senders(exchange.who) if exchange.who and key == exchange.requester else None
+        message_run(s, session, entry, run_id, exchange.latest or "", talk, senders=senders)
 
     def _over(self, exchange: Exchange) -> None:
         exchange.phase, exchange.run = Phase.OVER, ""
@@ -284,7 +291,9 @@ class Talking:
         newest = max(heard, key=lambda x: x.hops + x.turns)
         talk = Talk("", newest.chain, newest.hops + newest.turns)
         run_id = f"hearing-{session.session_id}-{s.seq + 1}"
-        message_run(s, session, entry, run_id, "", talk, kind=RunKind.COMPLETION)
+        who = tuple(dict.fromkeys(one for x in heard for one in x.who))
+        senders = Senders(who) if who else None
+        message_run(s, session, entry, run_id, "", talk, kind=RunKind.COMPLETION, senders=senders)
 
     def give(self, run: Run) -> None:
         """The news of its session goes into the start of a run (4)."""

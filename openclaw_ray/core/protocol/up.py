@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.lifecycle import RunState
@@ -14,6 +14,9 @@ from openclaw_ray.core.protocol.parts import CleanCheck, Outcome, Payload, Row
 from openclaw_ray.core.protocol.permits import BackOff, LimitAsk, LimitDone
 from openclaw_ray.core.results import Completion, Receipt, Usage
 from openclaw_ray.core.session_facts import ChildAsk
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.policy.rules import Sender
 
 __all__ = [
     "Admit",
@@ -299,6 +302,7 @@ class Admit:
         ask: what is asked for beyond that.
         send: of a message: to whom and how.
         steers: the run or session that is to be interrupted, for route ``steer`` (`steering`); ``task`` is the message.
+        sender: who wrote the message, as the operator vouches.
     """
 
     run: str
@@ -323,6 +327,7 @@ class Admit:
     ask: ChildAsk | None = None
     send: SendAsk | None = None
     steers: str = ""
+    sender: Sender | None = None
 
 
 @compact
