@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from openclaw_ray.core.auth import (
@@ -21,7 +22,6 @@ from openclaw_ray.core.auth import (
     AuthRules,
     Credential,
     FailureReason,
-    Ref,
     StoreName,
     after_failure,
     after_success,
@@ -49,6 +49,7 @@ from openclaw_ray.core.protocol.records import Session, thaw
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.store.auth_view import view_stores
 from openclaw_ray.store.credentials import change_usage, read_store
+from openclaw_ray.store.secrets import SecretReader
 
 __all__ = ["AuthDesk", "Office"]
 
@@ -129,7 +130,7 @@ class AuthDesk:
             return RuntimeUnavailable("registry", 0.0, f"the journal refuses: {fault}")
 
     def _credential(self, key: str, activation: str, turn: AuthTurn, rules: AuthRules, ask: AuthAsk) -> Credential:
-        own, shared = self._read(rules.own), self._read(rules.shared)
+        own, shared, secrets = self._read(rules.own), self._read(rules.shared), SecretReader(rules.secrets, self._env)
         held = choose(
             turn.agent,
             ask.provider,
@@ -139,12 +140,13 @@ class AuthDesk:
             rules=rules,
             now=self._now(),
             pin=turn.pin,
-            resolves=self._resolves,
+            resolves=secrets.reachable,
+            missing=secrets.missing,
         )
         scope = scope_of(in_reach(own, shared, rules))
         if scope != turn.scope and not self.office._change(lambda core: core.auth_given(key, activation, scope)):
             raise ProtocolRefused("turn.auth", f"the turn {activation} that asked has ended")
-        return credential_of(held, self._env)
+        return credential_of(held, secrets.secret)
 
     def _heard(self, turn: AuthTurn, rules: AuthRules, outcome: AuthOutcome) -> None:
         now = self._now()
@@ -201,7 +203,8 @@ class AuthDesk:
             if entry is None:
                 raise UnknownAgent(agent, tuple(sorted(s.agents)))
         rules = self._rules(auth_of(entry)) or AuthRules()
-        return view_stores(agent, rules, read=self._read, now=self._now(), pin=pin, resolves=self._resolves)
+        resolves = SecretReader(rules.secrets, self._env).reachable
+        return view_stores(agent, rules, read=self._read, now=self._now(), pin=pin, resolves=resolves)
 
     def _session(self, key: str) -> Session:
         s = self.office.core.s
@@ -221,7 +224,7 @@ class AuthDesk:
             return rules
         rules = rules or AuthRules()
         shared = None if rules.isolated else _DOUBLE
-        return AuthRules(rules.own, shared, rules.isolated, rules.order, rules.profiles)
+        return replace(rules, shared=shared)
 
     def _read(self, path: str | None) -> Store:
         """A store as it is now, with what is heard of its profiles and not written (3)."""
@@ -234,9 +237,6 @@ class AuthDesk:
         stats = dict(data.get("usageStats") or {})
         stats |= {name: _later(stats.get(name), word) for name, word in words.items()}
         return {**data, "usageStats": stats}
-
-    def _resolves(self, ref: Ref) -> bool:
-        return ref.source == "env" and bool(self._env.get(ref.id))
 
     def _now(self) -> int:
         return round(self.office.core.s.clock.wall() * 1000)

@@ -45,6 +45,7 @@ from openclaw_ray.core.sent import Sent, replied
 from openclaw_ray.core.session_asks import SessionAnswer
 from openclaw_ray.core.subagent_rows import ChildFacts
 from openclaw_ray.core.transcript_pages import TranscriptPage
+from openclaw_ray.store.secrets import SecretReader
 from openclaw_ray.testing.local.memory import ProcessMemory
 
 __all__ = ["AnsweringPort", "ProgressSaid", "result_of"]
@@ -355,6 +356,7 @@ class AnsweringPort:
             failed_so = partial(after_failure, reason=reason, cooldown=request.cooldown)
             stats[request.profile] = (after_success if request.worked else failed_so)(entry, now)
             return None
+        secrets = SecretReader(rules.secrets, os.environ)
         held = choose(
             self.spec.agent_id,
             request.provider,
@@ -364,9 +366,10 @@ class AnsweringPort:
             rules=rules,
             now=now,
             pin=None,
-            resolves=lambda ref: ref.source == "env" and bool(os.environ.get(ref.id)),
+            resolves=secrets.reachable,
+            missing=secrets.missing,
         )
-        return credential_of(held, os.environ)
+        return credential_of(held, secrets.secret)
 
     @property
     def cancelled(self) -> str | None:
