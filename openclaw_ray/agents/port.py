@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from openclaw_ray.core.message import SendAsk
     from openclaw_ray.core.named_map import MapItem
     from openclaw_ray.core.policy.rules import Sender
+    from openclaw_ray.core.protocol.batch import Told
     from openclaw_ray.core.protocol.messages import Permit, Row
     from openclaw_ray.core.sent import Sent
     from openclaw_ray.core.session_asks import SessionAnswer
@@ -100,6 +101,12 @@ class TurnPort(Protocol):
 
     def leave_send(self, send: str) -> bool:
         """The program waits for it no more; True if the reply is there, and counts as heard."""
+
+    def steered(self) -> Future[None]:
+        """Done as soon as there is a message that the turn may take (`core.protocol.steered`)."""
+
+    def take_steered(self) -> list[Future[Told | None]]:
+        """Ask for those messages that are there; each future gives it, or `None` if it was handled otherwise."""
 
     def children(self) -> list[Receipt]:
         """Receipts of the session's children whose completions no program has been given yet, in order of birth.

@@ -51,7 +51,8 @@ class Sending(Requests):
             timeout_seconds: how long to wait. 0 does not wait at all. What was accepted is handled either way;
                 ``rt.result(sent.receipt)`` has the reply later.
             label: of the session, instead of ``to``. ``agent_id``: with a label, whose session; alone, as ``to``.
-            mode: ``notify`` starts no turn: the target's next one is told. See `MessageMode`.
+            mode: ``notify`` starts no turn: the target's next one is told. ``steer`` is for the turn that runs, if its
+                program takes it. See `MessageMode`.
             requester: session that it is from, if not this client: that session's rules hold, and the two of them go
                 on by ``maxPingPongTurns``; then the wait is for the end of all of it.
             sender: who wrote the message, if it came in from somewhere; see `Runtime.ask`. A session's message has
@@ -97,6 +98,8 @@ class Sending(Requests):
 
     def _with_result(self, sent: Sent) -> Sent:
         """With the whole outcome of the run that handled it."""
+        if sent.steered:
+            return sent
         ended = self._query("ended", sent.run_id, *self._bound)
         return sent if ended is None else replace(sent, result=self._client.requester.read(ended).result)
 

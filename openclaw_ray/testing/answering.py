@@ -39,6 +39,7 @@ from openclaw_ray.core.keys import mint_child, normalise_agent_id
 from openclaw_ray.core.lifecycle import Cause, RunState, result_status
 from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.policy import ToolView, effective_tools
+from openclaw_ray.core.protocol.batch import Told
 from openclaw_ray.core.protocol.messages import Outcome, Permit, Row, Spec
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
 from openclaw_ray.core.sent import Sent, replied
@@ -78,6 +79,7 @@ class AnsweringPort:
         before: Sequence[Row],
         memory: ProcessMemory,
         auth: Mapping[str, Any] | None = None,
+        steered: Sequence[str] = (),
     ) -> None:
         self.spec = spec
         self.spawned: list[SpawnRequest] = []
@@ -91,6 +93,7 @@ class AnsweringPort:
         self._memory = memory
         self._auth: dict[str, Any] = copy.deepcopy(dict(auth or {}))
         self.credentials_said: list[AuthOutcome] = []
+        self._steered = [Told(text, "", f"steered-{number}") for number, text in enumerate(steered)]
         self._ids = RandomIds()
         self._born: dict[str, Receipt] = {}
         self._ends: dict[str, Future[Completion]] = {}
@@ -165,6 +168,24 @@ class AnsweringPort:
     def leave_send(self, send: str) -> bool:
         """See `TurnPort.leave_send`."""
         return True
+
+    def steered(self) -> Future[None]:
+        """See `TurnPort.steered`; what there is, is there from the beginning."""
+        future: Future[None] = Future()
+        if self._steered:
+            future.set_result(None)
+        return future
+
+    def take_steered(self) -> list[Future[Told | None]]:
+        """See `TurnPort.take_steered`."""
+        taken: list[Future[Told | None]] = []
+        for told in self._steered:
+            self.append("user", told.text)
+            future: Future[Told | None] = Future()
+            future.set_result(told)
+            taken.append(future)
+        self._steered.clear()
+        return taken
 
     def adopt(self, done: Completion) -> None:
         """An end of a child of an earlier turn, which this one is started with."""

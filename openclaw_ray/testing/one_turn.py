@@ -77,6 +77,7 @@ def run_turn(
     tools: Mapping[str, Any] | None = None,
     auth: Mapping[str, Any] | None = None,
     sender: Sender | Mapping[str, Any] | None = None,
+    steered: Iterable[str] = (),
 ) -> TurnRun:
     """Run one turn of an agent in this thread: no Ray, no runtime, no limits; its children are made up by the test.
 
@@ -119,6 +120,7 @@ def run_turn(
             function that is given the call's parameters by name and returns or raises either. A call is read first, as
             ever; the other tools are real, those with Ray options run plainly.
         auth: credentials for ``turn.auth``: ``{"anthropic": "a made-up key"}``, or a whole store, see `LocalRuntime`.
+        steered: texts of messages that ``turn.messages()`` finds, all of them with its first look.
         sender: who wrote the text, ``turn.sender``; there are no rules for senders here.
 
     Raises:
@@ -135,7 +137,7 @@ def run_turn(
     spec = replace(spec, state=before, sender=None if sender is None else Sender.of(sender))
     rows = [Row(spec.session_id, 0, number, role, said, spec.created) for number, (role, said) in enumerate(history)]
     memory = ProcessMemory()
-    port = AnsweringPort(spec, children or {}, rows, memory, auth_store(auth))
+    port = AnsweringPort(spec, children or {}, rows, memory, auth_store(auth), tuple(steered))
     for done in ends:
         port.adopt(done)
 

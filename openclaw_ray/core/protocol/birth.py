@@ -22,6 +22,7 @@ from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.messages import Bound, Completed, Exit, Grow, Resumed, Spec, Start
 from openclaw_ray.core.protocol.records import Actor, Run, Session
 from openclaw_ray.core.protocol.state import State
+from openclaw_ray.core.protocol.steered import tell_steered
 from openclaw_ray.core.resume_text import resume_text
 
 if TYPE_CHECKING:
@@ -149,6 +150,8 @@ class Birth(Admitting):
             s.touch(record)
         s.event("run", run, warm=warm)
         s.effect(Start(actor.id, actor.epoch, self.spec(run, session)))
+        if session.waiting and s.exchanges:
+            tell_steered(s, self.down, run)
 
     def _start_clock(self, run: Run, now: float) -> None:
         """The deadline counts from the first start (PROTOCOL.md 5.5)."""

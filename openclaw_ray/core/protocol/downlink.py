@@ -26,6 +26,7 @@ __all__ = [
     "Replied",
     "Resumed",
     "Spec",
+    "Steered",
     "Stopped",
     "Warn",
 ]
@@ -104,7 +105,18 @@ class Replied:
     sent: Sent
 
 
-DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn | Permit | Replied
+@compact
+@dataclass(frozen=True, slots=True)
+class Steered:
+    """A message that the running turn may take (`steered`): the run ``message`` that waits behind it."""
+
+    message: str
+    activation: str
+    text: str
+    source: MessageSource | None = None
+
+
+DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn | Permit | Replied | Steered
 
 
 @compact

@@ -66,6 +66,10 @@ class Exchange(Record):
     notice: bool = False
     """It is a notice: nothing but news for its target."""
     who: tuple[Sender, ...] = ()
+    steer: bool = False
+    """The turn that runs may take its first message."""
+    steered: bool = False
+    """It has."""
 
     @property
     def over(self) -> bool:
@@ -100,6 +104,7 @@ class Exchange(Record):
             self.latest if taken else None,
             self.announce,
             not self.over,
+            self.steered,
         )
 
     def news(self) -> News:

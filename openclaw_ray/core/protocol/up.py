@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from openclaw_ray.core.policy.rules import Sender
 
 __all__ = [
+    "TAKEN",
     "Admit",
     "Answer",
     "Bye",
@@ -39,6 +40,7 @@ __all__ = [
     "Started",
     "Step",
     "StopAsk",
+    "TakeSteered",
     "Took",
     "UsageAdded",
     "Verdict",
@@ -258,6 +260,20 @@ class SendOver:
     heard: bool
 
 
+TAKEN = "taken"
+"""Word of the `Verdict` on a `TakeSteered` that the turn has got; else ``refused``."""
+
+
+@compact
+@dataclass(frozen=True, slots=True)
+class TakeSteered:
+    """The turn asks for a message that it was told of (`steered`)."""
+
+    run: str
+    activation: str
+    message: str
+
+
 Event: TypeAlias = (
     Hello
     | Join
@@ -279,6 +295,7 @@ Event: TypeAlias = (
     | LimitDone
     | BackOff
     | SendOver
+    | TakeSteered
 )
 
 
