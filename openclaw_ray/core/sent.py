@@ -46,7 +46,8 @@ class Sent:
         error: why there is no reply.
         turns: turns of replies that the two sessions have taken after it.
         ended: why no more of them: ``limit reached``, ``chain bound``, ``reply_skip`` (or another token, as it is
-            written in lower case), ``empty``, ``failed``, ``stopped``, ``one way``, ``steered``; `None` while it goes on.
+            written in lower case), ``empty``, ``failed``, ``stopped``, ``one way``, ``steered``; `None` while it goes
+            on.
         latest: the last text of the ping-pong.
         announce: what the target says in the end, if anything.
         pending: more of it is told later: the reply, or the end of the ping-pong.
