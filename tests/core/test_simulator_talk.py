@@ -33,11 +33,11 @@ def schedules(weather: Weather, count: int) -> Iterator[Schedule]:
 
 @pytest.mark.parametrize("weather", list(Weather))
 def test_every_message_is_handled_once_and_heard_of_once_in_any_weather(weather: Weather) -> None:
-    outlines = [run_schedule(schedule) for schedule in schedules(weather, 60)]
-    assert sum(outline.messages for outline in outlines) > 100
-    assert sum(outline.replies for outline in outlines) > 10
-    assert sum(outline.turns_of_replies for outline in outlines) > 10
-    assert sum(outline.heard_later for outline in outlines) > 10
+    outlines = [run_schedule(schedule) for schedule in schedules(weather, 20)]
+    assert sum(outline.messages for outline in outlines) > 40
+    assert sum(outline.replies for outline in outlines) > 3
+    assert sum(outline.turns_of_replies for outline in outlines) > 3
+    assert sum(outline.heard_later for outline in outlines) > 3
 
 
 def test_a_running_turn_takes_what_steers_and_the_rest_is_a_turn_after_it() -> None:
