@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from openclaw_ray.core.lifecycle import RunKind, RunState
 from openclaw_ray.core.message import HOPS_MOST
 from openclaw_ray.core.protocol.messages import Row, Spec
-from openclaw_ray.core.sent import Sent
+from openclaw_ray.core.sent import SendStatus, Sent
 
 if TYPE_CHECKING:
     from openclaw_ray.testing.simulator.history import History
@@ -87,7 +87,9 @@ class TalkWatch:
         self._last[pair] = run["seq"]
 
     def replied(self, activation: str, message: str, sent: Sent) -> None:
-        """A program has the reply to its message (3)."""
+        """A program has the reply to its message (3), unless it was told not to wait any more."""
+        if sent.status is SendStatus.ACCEPTED and not sent.steered:
+            return
         self.replies += 1
         other = self._replied.setdefault(message, activation)
         if other != activation:
