@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from openclaw_ray.config._fields import plain
 from openclaw_ray.core.auth._rules import AuthRules
-from openclaw_ray.core.auth._secrets import SecretProvider, SecretRules, SecretSource
+from openclaw_ray.core.auth._secrets import SecretFile, SecretProvider, SecretRules, SecretSource
 
 if TYPE_CHECKING:
     from openclaw_ray.config._config import Config
@@ -60,7 +60,7 @@ def _provider(said: SecretProviderSettings) -> SecretProvider:
         source=said.source.value,
         allowlist=None if said.allowlist is None else tuple(map(str, plain(said.allowlist))),
         path=None if said.path is None else str(plain(said.path)),
-        single=said.mode is not None and plain(said.mode) == "singleValue",
+        single=said.mode is SecretFile.SINGLE,
         command=None if said.command is None else str(plain(said.command)),
         args=tuple(map(str, plain(said.args))),
         env={str(name): str(plain(value)) for name, value in said.env.items()},

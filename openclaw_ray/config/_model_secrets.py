@@ -8,7 +8,7 @@ from pydantic import Field
 
 from openclaw_ray.config._sections import Name, NameList, Section, YesNo
 from openclaw_ray.config._types import Choice, Whole
-from openclaw_ray.core.auth._secrets import SecretSource
+from openclaw_ray.core.auth._secrets import SecretFile, SecretSource
 
 __all__ = ["Secrets"]
 
@@ -22,7 +22,9 @@ class SecretProviderSettings(Section):
     source: Annotated[SecretSource, Choice(SecretSource)] = Field(description="where the secrets are")
     allowlist: NameList | None = Field(default=None, description="`env`: the names that may be read; all if not set")
     path: Name | None = Field(default=None, description="`file`: the file, private to its user")
-    mode: Name | None = Field(default=None, description="`file`: `json` (the usual), or `singleValue`")
+    mode: Annotated[SecretFile, Choice(SecretFile)] = Field(
+        default=SecretFile.JSON, description="`file`: an object that ids are JSON pointers into, or one secret"
+    )
     max_bytes: _Bytes | None = Field(default=None, description="`file`: the most that is read; 1 MiB if not set")
     command: Name | None = Field(default=None, description="`exec`: absolute path of the program, no link")
     args: NameList = Field(default=(), description="`exec`: its arguments")

@@ -278,3 +278,5 @@ def test_the_configuration_says_where_they_are_and_hides_what_programs_are_passe
     assert loaded.secret_env == ("VAULT_TOKEN",)
     with pytest.raises(config.ConfigError, match=r"secrets\.providers\.f\.timeoutMs"):
         config.load({"secrets": {"providers": {"f": {"source": "file", "timeoutMs": 0}}}}, env={})
+    with pytest.raises(config.ConfigError, match=r"secrets\.providers\.f\.mode"):
+        config.load({"secrets": {"providers": {"f": {"source": "file", "mode": "singlevalue"}}}}, env={})

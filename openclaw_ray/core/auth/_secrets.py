@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from openclaw_ray.core.compact import grown
 
-__all__ = ["DEFAULT_PROVIDER", "Ref", "SecretProvider", "SecretRules", "SecretSource", "ref_of"]
+__all__ = ["DEFAULT_PROVIDER", "Ref", "SecretFile", "SecretProvider", "SecretRules", "SecretSource", "ref_of"]
 
 DEFAULT_PROVIDER: Final = "default"
 _PROVIDER: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}")
@@ -38,6 +38,15 @@ class SecretSource(StrEnum):
     """With a program that is asked for them."""
     STORE = "store"
     """In OpenClaw's own database, which is not read here."""
+
+
+class SecretFile(StrEnum):
+    """What is in the file of a provider."""
+
+    JSON = "json"
+    """An object; ids are JSON pointers into it."""
+    SINGLE = "singleValue"
+    """One secret, whose id is ``value``."""
 
 
 @dataclass(frozen=True, slots=True)
