@@ -1,10 +1,11 @@
-"""Where credentials are handed out: beside the registry's core, on a thread of its own (SPEC.md I1; PROTOCOL.md 1.7).
+"""Where credentials are handed out: beside the registry's core, on threads of its own (SPEC.md I1; PROTOCOL.md 1.7).
 
 1. `AuthDesk.look` reads agents' stores before a start needs to know what is in their reach: no step ever reads a file.
 2. An ask is answered from the stores as they are now. What was read is let go of with the answer; only names of what is
    in reach are kept, and how profiles have done.
 3. A word on how a profile has done goes into the store that the profile came from. Where that cannot be written it
    holds for as long as this process lives, and one warning tells.
+4. Asks are answered side by side, as a program may take its time; words on profiles one after the other.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ class AuthDesk:
         """Belongs to the core's state, whichever incarnation that is."""
         self._env = env
         self._double: dict[str, Any] | None = None if double is None else copy.deepcopy(dict(double))
+        self._lock = threading.RLock()
         self._words: dict[tuple[str, str], dict[str, Any]] = {}
         self._warned: set[str] = set()
 
@@ -119,7 +121,8 @@ class AuthDesk:
         try:
             rules = self._rules(turn.rules)
             if isinstance(request, AuthOutcome):
-                self._heard(turn, rules or AuthRules(), request)
+                with self._lock:
+                    self._heard(turn, rules or AuthRules(), request)
                 return None
             if rules is None:
                 raise NoCredential(turn.agent, request.provider, (), ())
@@ -231,7 +234,8 @@ class AuthDesk:
         if path is None:
             return {}
         data = (self._double or {}) if path == _DOUBLE else read_store(path).profiles
-        words = {profile: word for (of, profile), word in self._words.items() if of == path}
+        with self._lock:
+            words = {profile: word for (of, profile), word in self._words.items() if of == path}
         if not words:
             return data
         stats = dict(data.get("usageStats") or {})

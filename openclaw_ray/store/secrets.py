@@ -27,6 +27,8 @@ from openclaw_ray.core.auth import Ref, SecretProvider, SecretRules, SecretSourc
 __all__ = ["SecretReader"]
 
 _SECONDS: Final = 5.0
+_LONGEST: Final = 20.0
+"""Seconds at most, whatever is configured: a turn that asks for a credential waits for 30."""
 _MOST: Final = 1 << 20
 _CHUNK: Final = 64 << 10
 _VERSION: Final = 1
@@ -211,7 +213,7 @@ def _checked(provider: SecretProvider) -> str:
 
 def _answer(command: list[str], env: dict[str, str], asked: bytes, provider: SecretProvider) -> bytes:
     """What the program answers (2)."""
-    within = provider.timeout or _SECONDS
+    within = min(provider.timeout or _SECONDS, _LONGEST)
     try:
         process = subprocess.Popen(
             command,
