@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import ray
-
 from openclaw_ray.actors.auth_desk import AuthDesk
 from openclaw_ray.actors.auth_wire import pack_answer
 from openclaw_ray.actors.wire import unpack
@@ -20,17 +18,14 @@ class AuthEntries:
 
     auth_desk: AuthDesk
 
-    @ray.method(concurrency_group="auth")
     def auth(self, key: str, activation: str, packed: bytes) -> bytes:
         """What a turn asks, see `AuthDesk.answer`."""
         return pack_answer(self.auth_desk.answer(key, activation, unpack(packed)))
 
-    @ray.method(concurrency_group="auth")
     def auth_look(self, agents: Mapping[str, AuthRules | None]) -> None:
         """Agents that are about to be known, or have other rules from now on."""
         self.auth_desk.look(agents)
 
-    @ray.method(concurrency_group="auth")
     def auth_view(self, target: str) -> dict[str, Any]:
         """See `AuthDesk.view`.
 

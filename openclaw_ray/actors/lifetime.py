@@ -19,7 +19,7 @@ from openclaw_ray.actors.names import find_actor
 from openclaw_ray.store.statelock import StateLock
 
 if TYPE_CHECKING:
-    from openclaw_ray.actors.registry_actor import RegistrySettings
+    from openclaw_ray.actors.settings import RegistrySettings
 
 __all__ = ["PARTS", "LastLease", "Lifetime", "hold_state"]
 

@@ -4,7 +4,8 @@
 2. A creation that fails is reported with its cause; what no node can ever hold is said within ten seconds. One that
    dies after that, before the registry has met it, is reported as well: the pool stands on each actor itself.
 3. ``hold`` takes large values whose requester has no process; the pool never reads them. A take that did not get
-   through is made again; only a value that is gone with its process, or not there, is given up.
+   through is made again; only a value that is gone with its process, or not there, is given up. One that is here is
+   not taken again when it is asked for again: its actor let go of it as soon as it heard that it is here.
 4. When this process dies, Ray ends all that it owns, and the next pool begins with nothing. Group ``life`` (1 thread)
    stands for that.
 """
@@ -24,31 +25,16 @@ import ray
 from ray.exceptions import ActorUnavailableError, RayActorError, RayError
 
 from openclaw_ray.actors.asking import Line, later
+from openclaw_ray.actors.doors import SessionActor, remote
 from openclaw_ray.actors.exit_watch import parent_of
 from openclaw_ray.actors.names import NAMESPACE, actor_name
 from openclaw_ray.actors.raylet_watch import end_with_raylet
+from openclaw_ray.actors.settings import SessionSettings
 
-__all__ = ["POOL_GROUPS", "Pool", "SessionSettings"]
-
-POOL_GROUPS = {"life": 1}
+__all__ = ["Pool"]
 
 _NEVER_AFTER = 8.0
 """Seconds that a placement may be pending before the cluster is asked whether it can ever hold it."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSettings:
-    """What every session process of a runtime is told at its birth.
-
-    ``hidden_env``: names that its environment is not to have, see `openclaw_ray.actors.hidden_env`.
-    """
-
-    runtime: str
-    state_dir: str
-    registry_timeout: float
-    max_growth_mb: float
-    runtime_env: dict[str, Any] | None = None
-    hidden_env: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +58,7 @@ class Pool:
         self._registry = Line(settings.runtime, "registry")
         self._values: dict[str, Any] = {}
         self._came: dict[str, Any] = {}
+        self._here: dict[str, str] = {}
         self._lock = threading.Lock()
         self._work = threading.Event()
         self._forever = threading.Event()
@@ -79,12 +66,10 @@ class Pool:
 
     def grow(self, ids: tuple[str, ...], resources: tuple[tuple[str, Any], ...]) -> None:
         """Create session actors (1)."""
-        from openclaw_ray.actors.session_actor import SESSION_GROUPS, SessionActor
-
         options = _options(dict(resources))
         if self.settings.runtime_env:
             options["runtime_env"] = self.settings.runtime_env
-        cls = ray.remote(concurrency_groups=SESSION_GROUPS)(SessionActor)  # type: ignore[call-overload]
+        cls = remote(SessionActor)
         for actor_id in ids:
             if actor_id in self._actors:
                 continue
@@ -123,8 +108,11 @@ class Pool:
         """Take the large value of ``run`` from an actor (3)."""
         taking = Taking(run, actor_id, handle)
         with self._lock:
+            here = self._here.get(run) == actor_id
             under_way = self._taking.get(self._came.get(run))
-        if under_way is None or under_way.actor != actor_id:  # else it was asked for again
+        if here:  # the answer to the first call, or the word that it is here, was lost
+            self._registry.call("value_held", run, actor_id)
+        elif under_way is None or under_way.actor != actor_id:  # else it was asked for again
             self._take(taking)
 
     def value(self, run: str) -> list[Any]:
@@ -139,8 +127,7 @@ class Pool:
     def drop(self, run: str) -> None:
         """Let go of a held value."""
         with self._lock:
-            self._values.pop(run, None)
-            self._came.pop(run, None)
+            self._forget(run)
 
     def owned(self) -> list[str]:
         """Ids of the session actors that it owns: created, and not ended by it."""
@@ -152,7 +139,6 @@ class Pool:
         with self._lock:
             return sorted(self._values)
 
-    @ray.method(concurrency_group="life")
     def stand(self) -> None:
         """Never returns: its failure is the death notice."""
         self._forever.wait()
@@ -204,8 +190,18 @@ class Pool:
             later(self._take_again, came, taking)
             return
         except RayError:
-            pass
+            with self._lock:
+                if self._came.get(taking.run) is came:
+                    self._forget(taking.run)
+        else:
+            with self._lock:
+                if self._came.get(taking.run) is came:
+                    self._here[taking.run] = taking.actor
         self._registry.call("value_held", taking.run, taking.actor)
+
+    def _forget(self, run: str) -> None:
+        for kept in (self._values, self._came, self._here):
+            kept.pop(run, None)
 
     def _take_again(self, came: Any, taking: Taking) -> None:
         with self._lock:

@@ -19,7 +19,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import ray
@@ -28,15 +28,15 @@ from openclaw_ray.actors.auth_desk import AuthDesk
 from openclaw_ray.actors.auth_entries import AuthEntries
 from openclaw_ray.actors.crew_watch import CrewWatch
 from openclaw_ray.actors.hub_push import HubPush
-from openclaw_ray.actors.lifetime import LastLease, Lifetime, hold_state
+from openclaw_ray.actors.lifetime import LastLease, hold_state
 from openclaw_ray.actors.pool_line import PoolLine
 from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.registry_entries import OperatorEntries
 from openclaw_ray.actors.registry_views import Views
+from openclaw_ray.actors.settings import RegistrySettings
 from openclaw_ray.actors.wire import pack, pack_spec, unpack
 from openclaw_ray.core.clock import SystemClock
 from openclaw_ray.core.errors import JournalError
-from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.protocol.authing import auth_of
 from openclaw_ray.core.protocol.journal import Journal, JournalFault, MemoryJournal
 from openclaw_ray.core.protocol.messages import (
@@ -65,35 +65,13 @@ from openclaw_ray.core.session_asks import Asker
 from openclaw_ray.store.pruning import prune_archives
 from openclaw_ray.store.sqlite_journal import SqliteJournal
 
-__all__ = ["REGISTRY_GROUPS", "RegistryActor", "RegistrySettings"]
+__all__ = ["RegistryActor"]
 
-REGISTRY_GROUPS = {"step": 1, "query": 2, "notice": 1, "wait": 1, "auth": 4}
 _PRUNE_EVERY = 3600.0
 """Seconds between two looks for archived transcripts that are past their time."""
 _MEND_EVERY = 0.2
 """Seconds between two tries to begin anew from a journal that refuses."""
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class RegistrySettings:
-    """What the registry of a runtime is told at its birth, and again at each restart.
-
-    ``boot`` is new for each start of the runtime: what an older boot left behind is closed, not adopted. ``lifetime``:
-    one that belongs to no process holds its state dir itself. ``recover``: what an older boot left un-ended is held
-    until `RegistryActor.recover` decides. ``since``: when it was started, in seconds since the epoch.
-    """
-
-    runtime: str
-    boot: str
-    state_dir: str
-    limits: RuntimeLimits
-    pool_max: int
-    cpus: int
-    prewarm: int
-    lifetime: Lifetime = Lifetime.OWNER
-    recover: bool = False
-    since: float = 0.0
 
 
 class RegistryActor(OperatorEntries, AuthEntries):
@@ -168,7 +146,6 @@ class RegistryActor(OperatorEntries, AuthEntries):
 
     # ------------------------------------------------------------------ entries
 
-    @ray.method(concurrency_group="step")
     def step(self, packed: Any) -> bytes:
         """One step of one courier; gives its packed `Answer`."""
         began = time.thread_time()
@@ -230,27 +207,22 @@ class RegistryActor(OperatorEntries, AuthEntries):
         self.crew.find_again(list(anew.s.actors.values()))
         return effects
 
-    @ray.method(concurrency_group="notice")
     def growth_failed(self, actor_id: str, why: str, never: bool) -> None:
         """The pool could not create an actor."""
         self.enter(lambda core: core.growth_failed(actor_id, why, never=never))
 
-    @ray.method(concurrency_group="notice")
     def hub_is_new(self, incarnation: str) -> None:
         """A hub has begun; if it is not the first, what no client has confirmed goes again."""
         self.hub.hub_is_new(incarnation)
 
-    @ray.method(concurrency_group="notice")
     def value_held(self, run: str, actor_id: str) -> None:
         """The pool has taken a value."""
         self.enter(lambda core: core.value_held(run, actor_id))
 
-    @ray.method(concurrency_group="notice")
     def grow_to(self, count: int) -> None:
         """Have at least ``count`` actors."""
         self.enter(lambda core: core.prewarm(count))
 
-    @ray.method(concurrency_group="wait")
     def lend(self, who: str, timeout: float) -> tuple[str, Any] | None:
         """A free session process to try code on, waited for: its id and handle; `None` if none came in time.
 
@@ -268,12 +240,10 @@ class RegistryActor(OperatorEntries, AuthEntries):
             self.arrival.wait(0.1)
         return None
 
-    @ray.method(concurrency_group="notice")
     def give_back(self, actor_id: str, why: str) -> None:
         """It has been tried; ``why`` it is not to be used again, if so."""
         self.enter(lambda core: core.give_back(actor_id, why))
 
-    @ray.method(concurrency_group="query")
     def view(
         self, what: str, filters: dict[str, Any], limit: int, offset: int, asker: Asker | None = None
     ) -> Any:
@@ -286,7 +256,6 @@ class RegistryActor(OperatorEntries, AuthEntries):
         with self.lock:
             return self.views.rows(self.core, what, filters, limit, offset, asker)
 
-    @ray.method(concurrency_group="query")
     def session(self, key: str, asker: Asker | None = None) -> dict[str, Any] | None:
         """One session's row.
 
@@ -296,7 +265,6 @@ class RegistryActor(OperatorEntries, AuthEntries):
         with self.lock:
             return self.views.session(self.core, key, asker)
 
-    @ray.method(concurrency_group="query")
     def ended(self, run_id: str, asker: Asker | None = None) -> Completed | None:
         """The end of a run, heard of before or not; `None` while it goes on.
 
@@ -312,7 +280,6 @@ class RegistryActor(OperatorEntries, AuthEntries):
             finally:
                 self.perform(effects)
 
-    @ray.method(concurrency_group="query")
     def stop_report(self, run_id: str) -> tuple[StopReport | None, bool]:
         """The report of the stop that ended a run, see `openclaw_ray.core.protocol.reports`.
 
@@ -322,12 +289,10 @@ class RegistryActor(OperatorEntries, AuthEntries):
         with self.lock:
             return report_of(self.core.s, self.core.ending, run_id)
 
-    @ray.method(concurrency_group="query")
     def last_event(self) -> int:
         """The journal's newest number."""
         return self.core.s.seq
 
-    @ray.method(concurrency_group="query")
     def info(self) -> dict[str, Any]:
         """What a connecting process needs to know, and the counts."""
         with self.lock:

@@ -21,7 +21,7 @@ from openclaw_ray.core.protocol.upkeep import Done
 from openclaw_ray.core.session_asks import Asker, SessionAnswer
 
 if TYPE_CHECKING:
-    from openclaw_ray.actors.registry_actor import RegistrySettings
+    from openclaw_ray.actors.settings import RegistrySettings
 
 __all__ = ["OperatorEntries"]
 
@@ -49,7 +49,6 @@ class OperatorEntries:
     def perform(self, effects: tuple[Effect, ...]) -> None:
         """Do what was committed."""
 
-    @ray.method(concurrency_group="query")
     def register(self, entries: Iterable[AgentEntry], bundle: str, data: bytes, paths: tuple[str, ...]) -> None:
         """Agents that the runtime knows from now on (DESIGN.md 7).
 
@@ -59,7 +58,6 @@ class OperatorEntries:
         known = tuple(entries)
         self._change(lambda core: (None, core.register(known, bundle, data, paths)))
 
-    @ray.method(concurrency_group="query")
     def reload(self, limits: RuntimeLimits, agents: Mapping[str, AgentLimits]) -> None:
         """New limits from now on, all or none; asked again it changes nothing.
 
@@ -69,7 +67,6 @@ class OperatorEntries:
         self._change(lambda core: (None, core.reload(limits, agents, self.settings.boot)))
         self.settings = replace(self.settings, limits=limits)
 
-    @ray.method(concurrency_group="query")
     def bundle(self, bundle: str) -> tuple[list[Any], tuple[str, ...]]:
         """An agents' bundle: its code by reference, put by this incarnation, and the folders for ``sys.path``.
 
@@ -82,23 +79,19 @@ class OperatorEntries:
             found = self._code[bundle] = (ray.put(data), paths)
         return [found[0]], found[1]
 
-    @ray.method(concurrency_group="query")
     def offer(self, bundle: str, data: bytes, paths: tuple[str, ...]) -> None:
         """Code that a session process is to try before its agents are known."""
         self._code.setdefault(bundle, (ray.put(data), paths))
 
-    @ray.method(concurrency_group="query")
     def opened(self) -> None:
         """The start of this runtime is complete: its agents are registered, and others may join."""
         self.ready = True
 
-    @ray.method(concurrency_group="query")
     def agents(self) -> dict[str, AgentEntry]:
         """The agents that the runtime knows."""
         with self.lock:
             return dict(self.core.s.agents)
 
-    @ray.method(concurrency_group="query")
     def redeliver(self, run_id: str) -> str:
         """See `Registry.redeliver`; gives a word of `DeliveryWord`.
 
@@ -107,7 +100,6 @@ class OperatorEntries:
         """
         return self._change(lambda core: core.redeliver(run_id)).value
 
-    @ray.method(concurrency_group="query")
     def dismiss(self, run_id: str) -> str:
         """See `Registry.dismiss`; gives a word of `DeliveryWord`.
 
@@ -116,7 +108,6 @@ class OperatorEntries:
         """
         return self._change(lambda core: core.dismiss(run_id)).value
 
-    @ray.method(concurrency_group="query")
     def recover(self) -> dict[str, int]:
         """Decide what an older boot left un-ended, see `Registry.recover`; asked again, what is left of it.
 
@@ -125,7 +116,6 @@ class OperatorEntries:
         """
         return self._change(lambda core: core.recover())
 
-    @ray.method(concurrency_group="query")
     def clear_tombstones(self, key: str) -> tuple[str, ...]:
         """Have sessions resumed again, see `Registry.clear_tombstones`.
 
@@ -134,7 +124,6 @@ class OperatorEntries:
         """
         return self._change(lambda core: core.clear_tombstones(key))
 
-    @ray.method(concurrency_group="query")
     def delete(self, key: str, session_id: str, revision: int, asker: Asker | None = None) -> str:
         """Delete a session that was seen so, for a turn or the operator; gives a word of `CleanupWord`.
 
@@ -143,7 +132,6 @@ class OperatorEntries:
         """
         return self._change(lambda core: core.delete(key, session_id, revision, asker)).value
 
-    @ray.method(concurrency_group="query")
     def reset(self, key: str, session_id: str, revision: int, new_id: str, asker: Asker | None = None) -> str:
         """Begin a session that was seen so anew under ``new_id``; gives a word of `CleanupWord`.
 
@@ -152,7 +140,6 @@ class OperatorEntries:
         """
         return self._change(lambda core: core.reset(key, session_id, revision, new_id, asker)).value
 
-    @ray.method(concurrency_group="query")
     def patch(
         self, asker: Asker | None, key: str, label: str, session_id: str | None = None, revision: int | None = None
     ) -> SessionAnswer:
@@ -163,13 +150,11 @@ class OperatorEntries:
         """
         return self._change(lambda core: core.patch(asker, key, label, session_id, revision))
 
-    @ray.method(concurrency_group="query")
     def asked(self, asker: Asker | None, what: str, given: Mapping[str, Any]) -> SessionAnswer:
         """What a turn, or the operator, is told of sessions, see `openclaw_ray.core.protocol.session_views`."""
         with self.lock:
             return self.core.views.answer(asker, what, given)
 
-    @ray.method(concurrency_group="query")
     def maintain(self, runs: list[str], apply: bool) -> list[Done]:
         """Upkeep of the ledger, see `openclaw_ray.core.protocol.upkeep`; may be asked again.
 
@@ -178,7 +163,6 @@ class OperatorEntries:
         """
         return self._change(lambda core: core.maintain(runs, apply=apply))
 
-    @ray.method(concurrency_group="query")
     def retain(self, cursor: Cursor, apply: bool) -> tuple[list[Done], Cursor | None]:
         """One look of a round of retention, see `openclaw_ray.core.protocol.retention`; may be asked again.
 
@@ -187,7 +171,6 @@ class OperatorEntries:
         """
         return self._change(lambda core: core.retain(cursor, apply=apply))
 
-    @ray.method(concurrency_group="query")
     def claim_map(self, map_id: str, claim: str, client: str, receiver: str) -> ClaimAnswer:
         """A try at a map that has a name asks for it, see `openclaw_ray.core.named_map`; may be asked again.
 
@@ -196,7 +179,6 @@ class OperatorEntries:
         """
         return self._change(lambda core: core.claim_map(map_id, claim, client, receiver))
 
-    @ray.method(concurrency_group="query")
     def map_page(self, map_id: str, page: int) -> bytes:
         """How the items of one page of a named map ended: the packed list of `ItemRow`.
 

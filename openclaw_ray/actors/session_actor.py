@@ -31,10 +31,10 @@ from openclaw_ray.actors.exit_watch import note_exits
 from openclaw_ray.actors.here import this_is
 from openclaw_ray.actors.hidden_env import hide_env
 from openclaw_ray.actors.names import find_actor
-from openclaw_ray.actors.pool import SessionSettings
 from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.session_log import SessionLog
 from openclaw_ray.actors.session_turn import SessionTurn
+from openclaw_ray.actors.settings import SessionSettings
 from openclaw_ray.actors.wire import pack, unpack
 from openclaw_ray.agents.descendants import become_subreaper, kill_descendants
 from openclaw_ray.agents.hygiene import Baseline
@@ -51,9 +51,7 @@ from openclaw_ray.core.protocol.messages import (
     Verdict,
 )
 
-__all__ = ["SESSION_GROUPS", "SessionActor"]
-
-SESSION_GROUPS = {"control": 2, "life": 1, "check": 1}
+__all__ = ["SessionActor"]
 
 
 class SessionActor:
@@ -97,7 +95,6 @@ class SessionActor:
             kill_descendants()
             os._exit(70)
 
-    @ray.method(concurrency_group="control")
     def start(self, epoch: int, packed: Any) -> None:
         """A start by a call (1)."""
         self.granted(epoch, unpack(packed))
@@ -125,12 +122,10 @@ class SessionActor:
 
     # ------------------------------------------------------------------ control
 
-    @ray.method(concurrency_group="control")
     def notify(self, receiver: str, incarnation: int, packed: bytes) -> None:
         """Downlink messages."""
         self.courier.arrived(receiver, incarnation, unpack(packed))
 
-    @ray.method(concurrency_group="control")
     def deliver(self, activation: str, packed: bytes) -> None:
         """A child announces its end itself (PROTOCOL.md 4.4 a, 4.5)."""
         completed: Completed = unpack(packed)
@@ -138,7 +133,6 @@ class SessionActor:
         if turn is not None and turn.spec.activation == activation and self.courier.announced(completed.run):
             turn.requester.ended(completed)
 
-    @ray.method(concurrency_group="control")
     def stop(self, run: str, activation: str, reason: str, mark: int) -> None:
         """Cancel this activation, or never start it (3)."""
         with self._lock:
@@ -147,20 +141,17 @@ class SessionActor:
         if here and turn is not None and turn.spec.activation == activation:
             turn.cancel(reason, mark)
 
-    @ray.method(concurrency_group="control")
     def die_if(self, run: str) -> None:
         """End this process if it still runs ``run`` (4)."""
         if self.activation.dies_for(run):
             kill_descendants()
             os._exit(1)
 
-    @ray.method(concurrency_group="control")
     def report(self) -> Report:
         """What this process runs and still owes (PROTOCOL.md 7.5)."""
         with self._lock:
             return self.activation.report()
 
-    @ray.method(concurrency_group="control")
     def take(self, run: str) -> Any:
         """The large value of ``run``; the caller owns what this returns (PROTOCOL.md 4.3).
 
@@ -169,12 +160,10 @@ class SessionActor:
         """
         return self.activation.held[run]
 
-    @ray.method(concurrency_group="control", num_returns=2)
     def park(self, run: str) -> tuple[None, Any]:
         """The same, for the pool, which must not read it: the first of two answers only tells that it came."""
         return None, self.activation.held[run]
 
-    @ray.method(concurrency_group="check")
     def check(self, bundle: str) -> None:
         """Load a bundle and construct its agents once, before anything is to run (DESIGN.md 7).
 
@@ -193,13 +182,11 @@ class SessionActor:
         self._work.put(try_it)
         done.result()
 
-    @ray.method(concurrency_group="control")
     def ping(self) -> dict[str, Any]:
         """Sign of life: pid and what runs."""
         spec = self.activation.spec
         return {"pid": os.getpid(), "run": spec.run if spec else "", "at": time.time()}
 
-    @ray.method(concurrency_group="life")
     def stand(self) -> None:
         """Never returns: its failure is the death notice (PROTOCOL.md 7.2)."""
         self._forever.wait()

@@ -25,9 +25,13 @@ class Feed(Generic[T]):
     Args:
         source: pulled in a thread; what it raises is raised by `__next__`, after the items before it.
         stopping: from the moment when this is true there are no more items, pulled ones included.
+
+    Attributes:
+        cut: it was stopped before its source was at its end, as far as that is known.
     """
 
     def __init__(self, source: Iterator[T], stopping: Callable[[], bool]) -> None:
+        self.cut = False
         self._stopping = stopping
         self._source = source
         self._items: deque[T] = deque()
@@ -47,8 +51,13 @@ class Feed(Generic[T]):
 
     def __next__(self) -> T:
         if self._call is None:
-            return next(self._source)
+            try:
+                return next(self._source)
+            except StopIteration:
+                self.cut |= self._stopping()
+                raise
         if self._stopping():
+            self.cut |= bool(self._items) or not self._over
             raise StopIteration
         over = self._over  # looked at first: what came before the end is in the queue by then
         if self._items:
@@ -69,5 +78,6 @@ class Feed(Generic[T]):
                 self._call()
         except BaseException as error:  # noqa: BLE001 - it belongs to the thread that asks for items
             self._error = error
+        self.cut |= self._stopping()
         self._over = True
         self._call()

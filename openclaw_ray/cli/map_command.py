@@ -64,6 +64,10 @@ def _map_id(ctx: click.Context, param: click.Parameter, value: str | None) -> st
     return value
 
 
+_NOT_BEGUN = "what was not begun has no row; with --name and --map-id an interrupted map goes on where it stopped"
+_GO_ON = "what was not begun has no row; give the same command again to go on where it stopped"
+
+
 @click.command("map", short_help="Run an agent or a command over many items.")
 @click.argument("source", required=False, metavar="[-]")
 @click.option("--app", metavar="FILE", help="Python file with agents.")
@@ -202,6 +206,8 @@ def map_command(
                         break
             if map_id is not None:
                 progress.note(taken.line())
+            if feed.cut:
+                progress.note(_NOT_BEGUN if map_id is None else _GO_ON)
         if interrupt.exit_code is not None:
             return interrupt.exit_code
         return FAILED if failed else OK

@@ -15,7 +15,7 @@ from openclaw_ray.config import Config, load
 from openclaw_ray.core.protocol.state import AgentEntry
 
 if TYPE_CHECKING:
-    from openclaw_ray.actors.registry_actor import RegistrySettings
+    from openclaw_ray.actors.settings import RegistrySettings
     from openclaw_ray.agents.bundle import Bundle
 
 __all__ = ["Wanted"]

@@ -22,7 +22,7 @@ from openclaw_ray.runtime.joining import Wanted
 from openclaw_ray.runtime.looking import QUERY_WITHIN
 
 if TYPE_CHECKING:
-    from openclaw_ray.actors.registry_actor import RegistrySettings
+    from openclaw_ray.actors.settings import RegistrySettings
     from openclaw_ray.config import Config
     from openclaw_ray.core.limits import RuntimeLimits
     from openclaw_ray.core.protocol.state import AgentEntry

@@ -170,9 +170,8 @@ def _create(
 ) -> Engine:
     import ray
 
-    from openclaw_ray.actors.hub_actor import HubActor
-    from openclaw_ray.actors.pool import POOL_GROUPS, Pool, SessionSettings
-    from openclaw_ray.actors.registry_actor import REGISTRY_GROUPS, RegistryActor, RegistrySettings
+    from openclaw_ray.actors.doors import HubActor, Pool, RegistryActor, remote
+    from openclaw_ray.actors.settings import RegistrySettings, SessionSettings
 
     here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
         ray.get_runtime_context().get_node_id(), soft=False
@@ -205,19 +204,19 @@ def _create(
     # the pool first: the registry asks it for actors as soon as it is there
     try:
         pool = (
-            ray.remote(concurrency_groups=POOL_GROUPS)(Pool)  # type: ignore[call-overload]
+            remote(Pool)
             .options(name=actor_name(runtime, "pool"), **common)
             .remote(session)
         )
     except ValueError as error:  # the name is taken: somebody else has started one in this very moment
         raise RuntimeInUse(runtime, 0, "another process of this cluster", time.time()) from error
     registry = (
-        ray.remote(concurrency_groups=REGISTRY_GROUPS)(RegistryActor)  # type: ignore[call-overload]
+        remote(RegistryActor)
         .options(name=actor_name(runtime, "registry"), **common)
         .remote(settings)
     )
     hub = (
-        ray.remote(HubActor)
+        remote(HubActor)
         .options(name=actor_name(runtime, "hub"), **common)
         .remote(runtime, str(place), limits.journal_sync.value)
     )

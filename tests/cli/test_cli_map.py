@@ -326,6 +326,7 @@ def test_a_signal_in_the_middle_stops_the_items_writes_their_rows_and_exits_130(
     assert process.returncode == 130
     assert [row["index"] for row in left] == list(range(1, len(left) + 1))
     assert {row["status"] for row in left} == {"cancelled"}
+    assert b"what was not begun has no row" in err
     assert b"Traceback" not in err
 
 

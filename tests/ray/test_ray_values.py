@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import ray
 
 import openclaw_ray as oc
+from openclaw_ray.actors import doors
+from openclaw_ray.actors.settings import SessionSettings
+from openclaw_ray.testing.eventually import eventually
 from openclaw_ray.testing.leaks import assert_at_rest, unheard_runs
 
 pytestmark = pytest.mark.ray
@@ -134,3 +138,31 @@ def test_a_large_value_is_handed_out_once(rt: oc.Runtime) -> None:
 def test_the_result_of_a_run_that_is_not_there_is_a_key_error(rt: oc.Runtime) -> None:
     with pytest.raises(KeyError, match="no-such-run"):
         rt.result(oc.Receipt("accepted", "no-such-run"), timeout=5)
+
+
+def test_a_value_that_the_pool_has_is_not_taken_again_when_it_is_asked_for_again(rt: oc.Runtime) -> None:
+    """``hold`` is called until it is answered, so it may come again when its actor has nothing any more."""
+
+    class Keeper:
+        """A session process that lets go of a value once it has given it away."""
+
+        def __init__(self) -> None:
+            self.held = {"run": b"x" * 200_000}
+
+        @ray.method(num_returns=2)
+        def park(self, run: str) -> tuple[None, bytes]:
+            return None, self.held.pop(run)
+
+    pool = doors.remote(doors.Pool).options(num_cpus=0).remote(SessionSettings("of no runtime", "", 1.0, 1.0))
+    keeper = ray.remote(num_cpus=0)(Keeper).remote()
+    try:
+        for _ in range(2):
+            ray.get(pool.hold.remote("run", "keeper", keeper))
+            eventually(lambda: ray.get(pool.holds.remote()) == ["run"])
+            eventually(lambda: len(ray.get(ray.get(pool.value.remote("run"))[0])) == 200_000)
+        ray.get(pool.drop.remote("run"))
+        ray.get(pool.hold.remote("run", "keeper", keeper))
+        eventually(lambda: ray.get(pool.holds.remote()) == [])
+    finally:
+        ray.kill(pool)
+        ray.kill(keeper)
