@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from openclaw_ray.agents._by_value import by_value
@@ -20,7 +20,7 @@ class _HoldsReference(Exception):
     """The object has an ObjectRef or an actor handle in it: Ray itself must carry it."""
 
 
-def _dumps(value: Any) -> bytes:
+def _dumps(value: Any, buffers: Callable[[pickle.PickleBuffer], Any] | None = None) -> bytes:
     import ray
     from ray import ObjectRef, cloudpickle
     from ray.actor import ActorHandle
@@ -32,7 +32,7 @@ def _dumps(value: Any) -> bytes:
             return super().reducer_override(obj)  # type: ignore[no-untyped-call]
 
     buffer = io.BytesIO()
-    Pickler(buffer, protocol=5).dump(value)  # type: ignore[no-untyped-call]
+    Pickler(buffer, protocol=5, buffer_callback=buffers).dump(value)  # type: ignore[no-untyped-call]
     return buffer.getvalue()
 
 
@@ -49,6 +49,8 @@ def pickled(value: Any, modules: Iterable[str] = ()) -> bytes:
 def pack(value: Any, modules: Iterable[str] = ()) -> Payload:
     """Make ``value`` ready to travel; one above 64 KB is put into the object store by this process, its owner.
 
+    That is the one copy there is of an array: sessions on its node see it where it lies.
+
     Args:
         modules: whose classes go by value, as the agents' code does, so that they are the same there.
 
@@ -60,15 +62,20 @@ def pack(value: Any, modules: Iterable[str] = ()) -> Payload:
     if type(value) in (str, bytes, int, float, bool):
         data = pickle.dumps(value, protocol=5)
     else:
+        apart: list[pickle.PickleBuffer] = []  # arrays, counted where they lie
         with by_value(modules):
             try:
-                data = _dumps(value)
+                data = _dumps(value, apart.append)
+                size = len(data) + sum(buffer.raw().nbytes for buffer in apart)
+                if size > VALUE_LIMIT:
+                    return Payload(ref=(_PUT, ray.put(value)), size=size)
+                if apart:
+                    data = _dumps(value)
             except _HoldsReference:
                 return Payload(ref=(_DIRECT, value))
     if len(data) <= VALUE_LIMIT:
         return Payload(data=data, size=len(data))
-    with by_value(modules):
-        return Payload(ref=(_PUT, ray.put(value)), size=len(data))
+    return Payload(ref=(_PUT, ray.put(value)), size=len(data))
 
 
 def unpack(payload: Payload) -> Any:

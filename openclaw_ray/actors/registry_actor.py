@@ -29,6 +29,7 @@ from openclaw_ray.actors.auth_entries import AuthEntries
 from openclaw_ray.actors.crew_watch import CrewWatch
 from openclaw_ray.actors.hub_push import HubPush
 from openclaw_ray.actors.lifetime import LastLease, hold_state
+from openclaw_ray.actors.neighbours import Neighbours
 from openclaw_ray.actors.pool_line import PoolLine
 from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.registry_entries import OperatorEntries
@@ -69,6 +70,8 @@ __all__ = ["RegistryActor"]
 
 _PRUNE_EVERY = 3600.0
 """Seconds between two looks for archived transcripts that are past their time."""
+_LOOK_EVERY = 0.2
+"""Seconds between two looks at the processes of clients."""
 _MEND_EVERY = 0.2
 """Seconds between two tries to begin anew from a journal that refuses."""
 T = TypeVar("T")
@@ -378,16 +381,22 @@ class RegistryActor(OperatorEntries, AuthEntries):
                 time.sleep(1.0)
 
     def _leases(self) -> None:
-        """Which clients have been silent for their lease (PROTOCOL.md 2.5)."""
+        """Which clients have been silent for their lease, or ended before our eyes (PROTOCOL.md 2.5)."""
         lease = self.settings.limits.client_lease_seconds
+        neighbours = Neighbours()
+        hub_at = 0.0
         while True:
-            time.sleep(min(1.0, lease / 3))
+            time.sleep(min(_LOOK_EVERY, lease / 3))
             with self.lock:
-                leased = [c.id for c in self.core.s.clients.values() if c.root and c.leased and not c.gone]
-            silent = self.hub.silent(leased, lease) if leased else ()
-            for client in silent:
+                leased = [c for c in self.core.s.clients.values() if c.root and c.leased and not c.gone]
+                ids, places = [c.id for c in leased], [(c.id, c.host, c.pid) for c in leased]
+            gone = neighbours.ended(places)
+            if ids and time.monotonic() >= hub_at:
+                gone |= set(self.hub.silent(ids, lease))
+                hub_at = time.monotonic() + min(1.0, lease / 3)
+            for client in gone:
                 self.enter(lambda core, c=client: core.client_silent(c))  # type: ignore[misc]
-            self.last_lease.look(bool(set(leased) - set(silent)))
+            self.last_lease.look(bool(set(ids) - gone))
 
     def report_came(self, report: Report) -> None:
         """An actor said what it runs."""

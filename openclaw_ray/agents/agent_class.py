@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from openclaw_ray.agents._origin import mark_source
 from openclaw_ray.agents.info import check_callable
 
 __all__ = ["Agent", "turn_method"]
@@ -54,6 +55,7 @@ class Agent:
             if says is False:
                 raise TypeError(f"{cls.__name__} has an on_resume, and resumable = False: leave one of them out")
             cls.resumable = True
+        mark_source(cls)
 
     def on_turn(self, turn: Any) -> Any:
         """Take one turn: a `Turn` if this is ``async``, else a `SyncTurn`. What it returns is the outcome."""

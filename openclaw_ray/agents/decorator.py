@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
+from openclaw_ray.agents._origin import mark_source
 from openclaw_ray.agents.info import MARK, AgentInfo, check_callable, checked_id
 
 __all__ = ["agent"]
@@ -73,6 +74,7 @@ def agent(
         _check_shape(function)
         name = function.__name__.lower() if id is None else id
         setattr(function, MARK, AgentInfo(checked_id(name), resumable, spawns, follow_up, own))
+        mark_source(function)
         return function
 
     return mark if function is None else mark(function)

@@ -136,30 +136,68 @@ def test_a_sibling_that_cannot_be_found_is_an_error_that_names_it(imported: Impo
     assert "runtime_env" in said
 
 
-def test_an_agent_of_a_script_goes_by_value(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        textwrap.dedent(f"""
-            import base64, pickle, sys
-            sys.path.insert(1, {os.getcwd()!r})
-            from openclaw_ray.agents import agent
-            from openclaw_ray.agents.bundle import make_bundle
+SCRIPT = f"""
+    import base64, pickle, sys
+    sys.path.insert(1, {os.getcwd()!r})
+    from openclaw_ray.agents import Agent, agent
+    from openclaw_ray.agents.bundle import make_bundle
 
-            def double(x): return 2 * x
+    def double(x): return 2 * x
 
-            @agent
-            def worker(turn): return double(turn)
+    @agent
+    def worker(turn): return double(turn)
 
-            print(base64.b64encode(pickle.dumps(make_bundle([worker]))).decode())
-        """)
-    )
+    class Keeper(Agent):
+        def on_turn(self, turn): return double(turn)
+
+    print(base64.b64encode(pickle.dumps(make_bundle([worker, Keeper]))).decode())
+"""
+
+
+def bundle_of_a_script(script: Path, source: str = SCRIPT) -> Bundle:
+    script.write_text(textwrap.dedent(source))
     done = subprocess.run(
         [sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=60, cwd="/"
     )
-    bundle = pickle.loads(base64.b64decode(done.stdout))
+    made: Bundle = pickle.loads(base64.b64decode(done.stdout))
+    return made
+
+
+def test_an_agent_of_a_script_goes_by_value(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    bundle = bundle_of_a_script(script)
     assert bundle.paths == (str(tmp_path),)
-    assert bundle.agents[0].origin == f"__main__:worker ({script})"
+    assert [code.origin for code in bundle.agents] == [f"__main__:{name} ({script})" for name in ("Keeper", "worker")]
     assert elsewhere(bundle, "print(loaded.agent('worker')(21))").strip() == "42"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_an_agent_of_a_script_is_the_same_one_where_it_came_by_value(tmp_path: Path, there: bool) -> None:
+    """A task or an actor that starts or joins a runtime with the agents of its driver's script."""
+    script = tmp_path / "script.py"
+    bundle = bundle_of_a_script(script)
+    code = """
+        from openclaw_ray.agents.bundle import make_bundle
+        again = make_bundle([loaded.agent("worker"), loaded.agent("keeper")])
+        print([(code.hash, code.origin) for code in again.agents], again.paths)
+    """
+    if not there:  # another node may not have the script
+        script.unlink()
+    said = elsewhere(bundle, code)
+    assert [code.hash in said for code in bundle.agents] == [True, True]
+    assert said.count(str(script)) == (2 if there else 0)
+    if there:
+        assert said.strip().endswith(str(bundle.paths))
+
+
+def test_another_script_with_an_agent_of_that_name_is_another_agent(tmp_path: Path) -> None:
+    code = """
+        from openclaw_ray.agents.bundle import make_bundle
+        print(make_bundle([loaded.agent("worker")]).agents[0].hash)
+    """
+    one = bundle_of_a_script(tmp_path / "one.py")
+    two = bundle_of_a_script(tmp_path / "two.py", SCRIPT.replace("2 * x", "3 * x"))
+    assert elsewhere(one, code) != elsewhere(two, code)
 
 
 def test_a_value_of_an_agents_class_comes_home_as_the_requesters_class(imported: Imported) -> None:

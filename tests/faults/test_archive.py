@@ -112,6 +112,7 @@ def renamed(rt: oc.Runtime, ids: set[str]) -> set[str]:
     return {name[0] for name in names if "deleted" in name} & ids
 
 
+@pytest.mark.long
 def test_kills_during_archiving_lose_nothing_and_rename_nothing_twice(rt: oc.Runtime, log: Log) -> None:
     with minute_of(rt, 3.0 if LONG else 1.0):
         results = rt.map("count", [(log.path, f"k{i}", 0) for i in range(SESSIONS)], width=4)

@@ -55,6 +55,7 @@ def test_each_death_is_told_by_its_true_cause_and_ends_one_run_only(rt: oc.Runti
     assert left_behind(str(rt.state_dir), crashed["actor"]) == Exit(signal=11)
 
 
+@pytest.mark.long
 def test_a_process_killed_before_anybody_has_met_it_is_replaced_at_once(rt: oc.Runtime, log: Log) -> None:
     """The registry dies with its Hello, so that only the pool knows of it (PROTOCOL.md 7.1)."""
     owned = find_actor(rt.name, "pool").owned

@@ -91,6 +91,7 @@ def test_a_map_is_refused_by_the_journals_name_and_the_next_one_works(
     assert log.doubled() == {}
 
 
+@pytest.mark.long
 def test_a_short_shortage_is_not_noticed(rt: oc.Runtime, disk: Disk, log: Log) -> None:
     items = 300
     with ThreadPoolExecutor() as threads:
@@ -105,6 +106,7 @@ def test_a_short_shortage_is_not_noticed(rt: oc.Runtime, disk: Disk, log: Log) -
     assert len(log.lines()) == items
 
 
+@pytest.mark.long
 def test_a_death_while_the_disk_is_full_is_told_when_there_is_room(
     rt: oc.Runtime, disk: Disk, log: Log
 ) -> None:

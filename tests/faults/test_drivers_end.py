@@ -65,7 +65,7 @@ def _wait_for_the_end(processes: list[psutil.Process]) -> None:
     eventually(ended, 20, every=0.01)
 
 
-@pytest.mark.parametrize(("way", "code"), _short("ctrl-c"))
+@pytest.mark.parametrize(("way", "code"), _short())
 def test_an_end_on_a_hosts_ray(
     drivers: Callable[..., Driver], ray_here: str, tmp_path: Path, way: str, code: int
 ) -> None:
@@ -149,7 +149,7 @@ def test_what_a_killed_owner_left_is_cancelled_at_the_next_start_and_never_run_a
     assert killed.log.lines() == [*before, "next"]
 
 
-@pytest.mark.parametrize(("way", "code"), _short("unclosed"))
+@pytest.mark.parametrize(("way", "code"), _short("ctrl-c"))
 def test_an_end_with_an_embedded_ray(
     drivers: Callable[..., Driver], tmp_path: Path, way: str, code: int
 ) -> None:

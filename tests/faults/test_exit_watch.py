@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from openclaw_ray.actors.exit_watch import ExitWatch, exit_status, kernel_tells, left_behind, parent_of
+from openclaw_ray.actors.neighbours import Neighbours
 from openclaw_ray.actors.session_log import output_path
 from openclaw_ray.core.death import Exit
 
@@ -87,3 +90,16 @@ def test_a_process_of_another_parent_is_not_watched(tmp_path: Path) -> None:
         process.kill()
     assert watch.ended("session-1", wait=True) is None
     assert watch.starved() == 0
+
+
+def test_a_client_of_another_host_is_not_taken_for_a_neighbour_of_its_number() -> None:
+    here, near = socket.gethostname(), Neighbours()
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    # this process stands for the raylet, the parent of both
+    with process as sibling, mock.patch("os.getppid", return_value=os.getpid()):
+        clients = [("near", here, sibling.pid), ("far", "elsewhere", sibling.pid)]
+        assert near.ended(clients) == set()
+        sibling.kill()
+        sibling.wait()
+        assert near.ended(clients) == {"near"}
+        assert near.ended(clients) == set()

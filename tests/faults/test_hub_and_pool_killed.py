@@ -94,6 +94,7 @@ def test_the_pools_death_ends_running_turns_and_queued_ones_go_on(rt: oc.Runtime
     assert all(r.ok for r in rt.map("count", [(log.path, f"next {i}", 0) for i in range(10)]))
 
 
+@pytest.mark.long
 def test_a_map_over_a_kill_of_the_pool_has_every_item_in_its_place(rt: oc.Runtime, log: Log) -> None:
     items = 60
     with ThreadPoolExecutor() as threads:

@@ -33,6 +33,7 @@ def _died(result: oc.Result[object]) -> bool:
     return result.error is not None and result.error.cause == Cause.PROCESS_DIED
 
 
+@pytest.mark.long
 def test_under_a_death_a_second_each_session_is_accounted_for_once_and_nothing_is_left(
     ray_here: str, log: Log, seed: int, tmp_path: Path
 ) -> None:

@@ -79,6 +79,7 @@ def ended(driver: Driver, code: int) -> tuple[list[dict[str, Any]], str]:
     return left, said
 
 
+@pytest.mark.long
 def test_a_map_that_was_interrupted_killed_and_had_failures_is_completed_and_nothing_is_run_twice(
     drivers: Callable[..., Driver], ray_here: str, tmp_path: Path
 ) -> None:

@@ -102,13 +102,29 @@ def give_back(turn: oc.SyncTurn) -> Any:
 @oc.agent(spawns=False)
 def input_kind(turn: oc.SyncTurn) -> dict[str, Any]:
     """What has arrived."""
-    given = turn.input
+    import ray
+
+    given = ray.get(turn.input) if isinstance(turn.input, ray.ObjectRef) else turn.input
+    columns = given.values() if isinstance(given, dict) else (given,)
     return {
         "type": type(given).__name__,
         "len": len(given) if hasattr(given, "__len__") else None,
         "text": turn.text,
-        "writeable": bool(getattr(getattr(given, "flags", None), "writeable", True)),
+        "writeable": any(getattr(getattr(column, "flags", None), "writeable", True) for column in columns),
+        "in the store": all(lies_in_the_store(column) for column in columns),
     }
+
+
+def lies_in_the_store(array: Any) -> bool:
+    """Whether an array's own memory is the node's object store, which all its processes have mapped."""
+    if not hasattr(array, "__array_interface__"):
+        return False
+    address = array.__array_interface__["data"][0]
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        first, _, last = line.split()[0].partition("-")
+        if int(first, 16) <= address < int(last, 16):
+            return "plasma" in line
+    return False
 
 
 @oc.agent(spawns=False)

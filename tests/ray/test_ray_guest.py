@@ -134,6 +134,7 @@ def test_a_host_keeps_its_ray_its_namespace_and_its_logging() -> None:
     }
 
 
+@pytest.mark.long
 def test_a_host_that_shuts_its_ray_down_first_does_not_get_another_one() -> None:
     answer = run_program(
         """
@@ -187,6 +188,7 @@ def connect_inside(name: str) -> list[str | None]:
         return [result.text for result in runtime.map("echo", ["c", "d"])]
 
 
+@pytest.mark.long
 def test_it_starts_inside_a_task(shared: oc.Runtime) -> None:
     answer = ray.get(ray.remote(num_cpus=0)(start_inside).remote(), timeout=60)
     assert (answer["texts"], answer["initialised"]) == (["a", "b"], True)
@@ -307,6 +309,7 @@ def test_runtimes_of_different_names_never_see_each_other(rt: oc.Runtime, at_res
 # ---------------------------------------------------------------------- names and places
 
 
+@pytest.mark.long
 def test_a_second_start_of_a_name_is_told_who_has_it(state: Path, at_rest: AtRest) -> None:
     with oc.Runtime.start(agents=[agents.echo], config=SMALL, name="mine") as first:
         assert first.state_dir == state / "mine"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -11,11 +12,14 @@ from openclaw_ray.testing.leaks import assert_at_rest, unheard_runs
 
 pytestmark = pytest.mark.ray
 
+LONG = os.environ.get("OPENCLAW_RAY_LONG") == "1"
 
-def test_of_a_thousand_sessions_the_four_that_fail_say_truly_why(rt: oc.Runtime) -> None:
+
+def test_of_many_sessions_the_four_that_fail_say_truly_why(rt: oc.Runtime) -> None:
+    count = 1_000 if LONG else 300
     before = unheard_runs(rt)
-    results = rt.map("misfortune", range(1_000))
-    assert [result.index for result in results] == list(range(1_000))
+    results = rt.map("misfortune", range(count))
+    assert [result.index for result in results] == list(range(count))
     for result in results:
         if result.index not in (7, 8, 9, 10):
             assert result.text == f"ok {result.index}"

@@ -147,8 +147,8 @@ def proof(at_rest: AtRest, count: int, pool: int, yields: int = 1) -> list[dict[
         return [asked, *(yield_and_wake(rt, count, pool) for _ in range(yields)), {"retired": rt.stats().retired}]
 
 
-def test_sixty_sessions_on_three_processes_keep_state_and_transcript(shared: oc.Runtime, at_rest: AtRest) -> None:
-    asked, yielded, _ = proof(at_rest, 60, 3)
+def test_thirty_sessions_on_three_processes_keep_state_and_transcript(shared: oc.Runtime, at_rest: AtRest) -> None:
+    asked, yielded, _ = proof(at_rest, 30, 3)
     assert asked["after"]["liveRuns"] <= asked["allPassive"]["liveRuns"] + 2
     assert yielded["after"]["liveRuns"] <= yielded["before"]["liveRuns"] + 2
 

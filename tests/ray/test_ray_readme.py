@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -33,15 +35,63 @@ PRINTS = [
     ["acme:work of the agent store"],
     ["RED", "GREEN"],
     ["RED GREEN BLUE"],
+    ["[1, 2, 3, 4, 5, 6, 7, 8]"],
+    ["2"],
+    ["8 labels"],
+    ["heard hello"],
+    ["[['RED', 'GREEN'], ['BLUE']]"],
     ["found: two papers", "found: three papers"],
 ]
+LIBRARIES = {
+    "ray.data.": "pyarrow",
+    "import tune": "tensorboardX",
+    "import train": "tensorboardX",
+    "import serve": "fastapi",
+}
+"""What an example needs of extra ``pipelines``, and a package that comes with it."""
+
+
+def _needed(block: str) -> str:
+    """The package of extra ``pipelines`` that an example needs; empty for most."""
+    return next((package for words, package in LIBRARIES.items() if words in block), "")
+
+
+def _runs(*, library: bool) -> list[object]:
+    """The examples that use one of Ray's libraries, or the others, each with what it prints."""
+    return [
+        pytest.param(
+            block,
+            expected,
+            marks=pytest.mark.skipif(
+                library and find_spec(_needed(block)) is None, reason="needs pip install '.[pipelines]'"
+            ),
+        )
+        for block, expected in zip(BLOCKS, PRINTS, strict=False)
+        if bool(_needed(block)) is library
+    ]
 
 
 def test_all_examples_are_run_here() -> None:
     assert len(BLOCKS) == len(PRINTS)
 
 
-@pytest.mark.parametrize(("block", "expected"), list(zip(BLOCKS, PRINTS, strict=False)))
+@pytest.mark.parametrize(("block", "expected"), _runs(library=True))
+def test_an_example_with_a_library_of_rays_prints_what_it_says_amid_that_librarys_own_words(
+    block: str, expected: list[str], shared: oc.Runtime, tmp_path: Path
+) -> None:
+    script = tmp_path / "example.py"
+    script.write_text(block)
+    # they write their results into the home folder, in which Ray's token may be
+    env = {"RAY_ADDRESS": ray.get_runtime_context().gcs_address, "HOME": str(tmp_path), "PYTHONWARNINGS": None}
+    if "RAY_AUTH_TOKEN_PATH" not in os.environ:
+        env["RAY_AUTH_TOKEN_PATH"] = str(Path.home() / ".ray" / "auth_token")
+    done = run_program(script, cwd=tmp_path, env=env)
+    assert done.code == 0, done.errors
+    assert set(expected) <= set(done.output.splitlines())
+    assert "openclaw" not in done.errors
+
+
+@pytest.mark.parametrize(("block", "expected"), _runs(library=False))
 def test_an_example_of_the_readme_does_what_it_says(
     block: str, expected: list[str], shared: oc.Runtime, tmp_path: Path
 ) -> None:

@@ -58,6 +58,7 @@ def test_what_runs_is_shown_with_its_process_and_node(
     assert not {row["runId"] for row in shown["rows"]} & set(rows)
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_it_cleanly(rt: oc.Runtime, cluster: str, tmp_path: Path, mark: ProcessMark) -> None:
     out = tmp_path / "pictures"
     with out.open("wb") as file:

@@ -88,10 +88,28 @@ def test_an_object_ref_stays_one(rt: oc.Runtime) -> None:
 
 def test_a_large_input_is_read_only_and_not_copied(rt: oc.Runtime) -> None:
     import numpy as np
+    import ray
 
-    [result] = rt.map("input_kind", [np.zeros(100_000)])
-    assert result.value["type"] == "ndarray"
-    assert result.value["writeable"] is False
+    batch = {"id": np.arange(100_000), "x": np.zeros((100_000, 2))}
+    for item, kind in ((np.zeros(100_000), "ndarray"), (batch, "dict"), (ray.put(batch), "dict")):
+        [result] = rt.map("input_kind", [item])
+        assert (result.value["type"], result.value["writeable"], result.value["in the store"]) == (kind, False, True)
+
+
+def test_a_large_input_is_not_copied_on_its_way_to_the_store(rt: oc.Runtime) -> None:
+    import tracemalloc
+
+    import numpy as np
+
+    from openclaw_ray.actors.payload import pack
+
+    batch = {"id": np.arange(1_000_000), "text": np.array(["a", "b"], dtype=object)}
+    tracemalloc.start()
+    try:
+        assert pack(batch).size > batch["id"].nbytes
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("size", [10, 65_000, 66_000, 300_000])
