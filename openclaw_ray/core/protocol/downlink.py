@@ -16,6 +16,7 @@ from openclaw_ray.core.session_facts import SessionFacts
 
 if TYPE_CHECKING:
     from openclaw_ray.core.attachments import AttachmentLimits
+    from openclaw_ray.core.policy.rules import Sender
 
 __all__ = [
     "Bound",
@@ -25,6 +26,7 @@ __all__ = [
     "Replied",
     "Resumed",
     "Spec",
+    "Steered",
     "Stopped",
     "Warn",
 ]
@@ -103,7 +105,18 @@ class Replied:
     sent: Sent
 
 
-DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn | Permit | Replied
+@compact
+@dataclass(frozen=True, slots=True)
+class Steered:
+    """A message that the running turn may take (`steered`): the run ``message`` that waits behind it."""
+
+    message: str
+    activation: str
+    text: str
+    source: MessageSource | None = None
+
+
+DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn | Permit | Replied | Steered
 
 
 @compact
@@ -123,6 +136,7 @@ class Spec:
         told: the messages that a run which waited for one is started with, oldest first; ``text`` is the newest.
         depth_cap: a session at this depth spawns nothing.
         attachments: bounds of what its spawns may hand on as files; `None` where that is not enabled.
+        sender: who wrote ``text``, if that was told.
     """
 
     run: str
@@ -155,3 +169,4 @@ class Spec:
     told: tuple[Told, ...] = ()
     depth_cap: int = 0
     attachments: AttachmentLimits | None = None
+    sender: Sender | None = None

@@ -17,6 +17,7 @@ from openclaw_ray.core.protocol.downlink import (
     Replied,
     Resumed,
     Spec,
+    Steered,
     Stopped,
     Warn,
 )
@@ -46,6 +47,7 @@ from openclaw_ray.core.protocol.parts import (
 )
 from openclaw_ray.core.protocol.permits import BackOff, LimitAsk, LimitDone, Permit
 from openclaw_ray.core.protocol.up import (
+    TAKEN,
     Admit,
     Answer,
     Bye,
@@ -66,12 +68,14 @@ from openclaw_ray.core.protocol.up import (
     Started,
     Step,
     StopAsk,
+    TakeSteered,
     Took,
     UsageAdded,
     Verdict,
 )
 
 __all__ = [
+    "TAKEN",
     "TEXT_LIMIT",
     "VALUE_LIMIT",
     "Admit",
@@ -120,10 +124,12 @@ __all__ = [
     "Spec",
     "Start",
     "Started",
+    "Steered",
     "Step",
     "Stop",
     "StopAsk",
     "Stopped",
+    "TakeSteered",
     "Took",
     "UsageAdded",
     "Verdict",
