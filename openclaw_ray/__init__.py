@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from openclaw_ray.core.events import Event
     from openclaw_ray.core.lifecycle import DeliveryState, ResultStatus, RunState
     from openclaw_ray.core.message import MessageMode, MessageSource
-    from openclaw_ray.core.policy import ToolView
+    from openclaw_ray.core.policy import Sender, ToolView
     from openclaw_ray.core.prompts import Prompt
     from openclaw_ray.core.results import Completion, ErrorInfo, Receipt, Result, StopReport, Usage
     from openclaw_ray.core.sent import SendStatus, Sent
@@ -164,6 +164,7 @@ _WHERE = {
     "RuntimeUnavailable": "core.errors",
     "SandboxUnavailable": "core.errors",
     "SendStatus": "core.sent",
+    "Sender": "core.policy",
     "Sent": "core.sent",
     "SessionView": "agents",
     "SpawnError": "core.errors",
@@ -257,6 +258,7 @@ __all__ = [
     "RuntimeUnavailable",
     "SandboxUnavailable",
     "SendStatus",
+    "Sender",
     "Sent",
     "SessionForbidden",
     "SessionView",

@@ -13,11 +13,15 @@ import os
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from support.runtimes import gate, mark, shared
 
 __all__ = ["gate", "mark", "shared"]
 
 _OTHERS = "tests/others"
+
+settings.register_profile("openclaw", deadline=None)  # how long one example takes says nothing on a busy machine
+settings.load_profile("openclaw")
 
 
 def _tier(nodeid: str) -> str:

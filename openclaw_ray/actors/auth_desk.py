@@ -1,10 +1,11 @@
-"""Where credentials are handed out: beside the registry's core, on a thread of its own (SPEC.md I1; PROTOCOL.md 1.7).
+"""Where credentials are handed out: beside the registry's core, on threads of its own (SPEC.md I1; PROTOCOL.md 1.7).
 
 1. `AuthDesk.look` reads agents' stores before a start needs to know what is in their reach: no step ever reads a file.
 2. An ask is answered from the stores as they are now. What was read is let go of with the answer; only names of what is
    in reach are kept, and how profiles have done.
 3. A word on how a profile has done goes into the store that the profile came from. Where that cannot be written it
    holds for as long as this process lives, and one warning tells.
+4. Asks are answered side by side, as a program may take its time; words on profiles one after the other.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from openclaw_ray.core.auth import (
@@ -21,7 +23,6 @@ from openclaw_ray.core.auth import (
     AuthRules,
     Credential,
     FailureReason,
-    Ref,
     StoreName,
     after_failure,
     after_success,
@@ -49,6 +50,7 @@ from openclaw_ray.core.protocol.records import Session, thaw
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.store.auth_view import view_stores
 from openclaw_ray.store.credentials import change_usage, read_store
+from openclaw_ray.store.secrets import SecretReader
 
 __all__ = ["AuthDesk", "Office"]
 
@@ -86,6 +88,7 @@ class AuthDesk:
         """Belongs to the core's state, whichever incarnation that is."""
         self._env = env
         self._double: dict[str, Any] | None = None if double is None else copy.deepcopy(dict(double))
+        self._lock = threading.RLock()
         self._words: dict[tuple[str, str], dict[str, Any]] = {}
         self._warned: set[str] = set()
 
@@ -118,7 +121,8 @@ class AuthDesk:
         try:
             rules = self._rules(turn.rules)
             if isinstance(request, AuthOutcome):
-                self._heard(turn, rules or AuthRules(), request)
+                with self._lock:
+                    self._heard(turn, rules or AuthRules(), request)
                 return None
             if rules is None:
                 raise NoCredential(turn.agent, request.provider, (), ())
@@ -129,7 +133,7 @@ class AuthDesk:
             return RuntimeUnavailable("registry", 0.0, f"the journal refuses: {fault}")
 
     def _credential(self, key: str, activation: str, turn: AuthTurn, rules: AuthRules, ask: AuthAsk) -> Credential:
-        own, shared = self._read(rules.own), self._read(rules.shared)
+        own, shared, secrets = self._read(rules.own), self._read(rules.shared), SecretReader(rules.secrets, self._env)
         held = choose(
             turn.agent,
             ask.provider,
@@ -139,12 +143,13 @@ class AuthDesk:
             rules=rules,
             now=self._now(),
             pin=turn.pin,
-            resolves=self._resolves,
+            resolves=secrets.reachable,
+            missing=secrets.missing,
         )
         scope = scope_of(in_reach(own, shared, rules))
         if scope != turn.scope and not self.office._change(lambda core: core.auth_given(key, activation, scope)):
             raise ProtocolRefused("turn.auth", f"the turn {activation} that asked has ended")
-        return credential_of(held, self._env)
+        return credential_of(held, secrets.secret)
 
     def _heard(self, turn: AuthTurn, rules: AuthRules, outcome: AuthOutcome) -> None:
         now = self._now()
@@ -201,7 +206,8 @@ class AuthDesk:
             if entry is None:
                 raise UnknownAgent(agent, tuple(sorted(s.agents)))
         rules = self._rules(auth_of(entry)) or AuthRules()
-        return view_stores(agent, rules, read=self._read, now=self._now(), pin=pin, resolves=self._resolves)
+        resolves = SecretReader(rules.secrets, self._env).reachable
+        return view_stores(agent, rules, read=self._read, now=self._now(), pin=pin, resolves=resolves)
 
     def _session(self, key: str) -> Session:
         s = self.office.core.s
@@ -221,22 +227,20 @@ class AuthDesk:
             return rules
         rules = rules or AuthRules()
         shared = None if rules.isolated else _DOUBLE
-        return AuthRules(rules.own, shared, rules.isolated, rules.order, rules.profiles)
+        return replace(rules, shared=shared)
 
     def _read(self, path: str | None) -> Store:
         """A store as it is now, with what is heard of its profiles and not written (3)."""
         if path is None:
             return {}
         data = (self._double or {}) if path == _DOUBLE else read_store(path).profiles
-        words = {profile: word for (of, profile), word in self._words.items() if of == path}
+        with self._lock:
+            words = {profile: word for (of, profile), word in self._words.items() if of == path}
         if not words:
             return data
         stats = dict(data.get("usageStats") or {})
         stats |= {name: _later(stats.get(name), word) for name, word in words.items()}
         return {**data, "usageStats": stats}
-
-    def _resolves(self, ref: Ref) -> bool:
-        return ref.source == "env" and bool(self._env.get(ref.id))
 
     def _now(self) -> int:
         return round(self.office.core.s.clock.wall() * 1000)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from openclaw_ray.agents.tools import TOOLS
 from openclaw_ray.core import allowed_agents as rule
+from openclaw_ray.core.auth import model_parts
 from openclaw_ray.core.keys import RoleName, main_key, normalise_agent_id
-from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.lifecycle import RunKind, RunState
 from openclaw_ray.core.limits import Compat
-from openclaw_ray.core.policy import ToolView, effective_tools
+from openclaw_ray.core.policy import Sender, ToolView, effective_tools
 from openclaw_ray.core.protocol import control
 from openclaw_ray.core.protocol.archiving import find_session
+from openclaw_ray.core.protocol.child_facts import main_facts_of
 from openclaw_ray.core.protocol.executors import counts_no_more
 from openclaw_ray.core.protocol.records import Run, Session, thaw
 from openclaw_ray.core.protocol.restart import is_replaced, replaces
@@ -23,6 +25,7 @@ from openclaw_ray.core.subagent_rows import ChildFacts, KinFacts
 if TYPE_CHECKING:
     from openclaw_ray.core.protocol.journal import Journal
     from openclaw_ray.core.protocol.registry import Registry
+    from openclaw_ray.core.protocol.state import AgentEntry
 
 __all__ = ["allowed_agents", "child_facts", "children_of", "kin_of", "tools_of"]
 
@@ -78,11 +81,12 @@ def kin_of(core: Registry, requester: str, target: str) -> list[KinFacts]:
     return [KinFacts(kinship.value, facts)]
 
 
-def tools_of(core: Registry, journal: Journal, of: str) -> ToolView:
-    """The tools of a session, as the rules now are.
+def tools_of(core: Registry, journal: Journal, of: str, sender: Sender | None = None) -> ToolView:
+    """The tools of a session, as the rules now are: in the turn that it runs, or that is next.
 
     Args:
         of: its key; or the id of an agent, for its main session, which need not be there yet.
+        sender: what if that turn answered this sender.
 
     Raises:
         KeyError: there is no such session or agent.
@@ -94,11 +98,12 @@ def tools_of(core: Registry, journal: Journal, of: str) -> ToolView:
     if session is None and (data := journal.get("sessions", key)) is not None:
         session = thaw(Session, data)
     if session is None:
-        session = next((_main_to_be(agent) for agent in s.agents if main_key(agent) == key), None)
+        session = next((_main_to_be(entry) for agent, entry in s.agents.items() if main_key(agent) == key), None)
     if session is None:
         raise KeyError(of)
     entry, facts = s.agents.get(session.agent), session.facts
-    provider, _, model = (facts.model if facts is not None and facts.model else "").partition("/")
+    provider, model = model_parts(facts.model if facts is not None else None)
+    answers, behind = (sender, ()) if sender is not None else _senders(s.runs.get(session.run))
     return effective_tools(
         s.limits.tools,
         entry.limits.tools if entry is not None else None,
@@ -109,15 +114,27 @@ def tools_of(core: Registry, journal: Journal, of: str) -> ToolView:
         session_key=session.key,
         role=str(session.role) if s.limits.compat is Compat.V2026_7 else None,
         sandboxed=facts is not None and facts.sandboxed,
-        provider=provider if model else None,
-        model=model or None,
+        provider=provider,
+        model=model,
+        sender=answers,
+        senders=behind,
         inherited=facts.inherited if facts is not None else None,
     )
 
 
-def _main_to_be(agent: str) -> Session:
+def _senders(run: Run | None) -> tuple[Sender | None, tuple[Sender, ...]]:
+    """Whom a session's turn answers, and who else is behind it; a resume answers nobody (SPEC.md E6)."""
+    if run is None or run.senders is None:
+        return None, ()
+    turn = run.turns if run.in_turn else run.turns + 1
+    return run.senders.at(0 if run.kind == RunKind.RESUME else turn)
+
+
+def _main_to_be(entry: AgentEntry) -> Session:
     """An agent's main session that nobody has written to yet."""
-    return Session(main_key(agent), "", agent, 0, "", main_key(agent), RoleName.MAIN, 0.0)
+    key, settings = main_key(entry.id), entry.limits.settings
+    facts = None if settings is None else main_facts_of(settings)
+    return Session(key, "", entry.id, 0, "", key, RoleName.MAIN, 0.0, facts=facts)
 
 
 def _un_ended(core: Registry, requester: str) -> Iterator[Run]:

@@ -98,9 +98,10 @@ RegistryActor = _door(
             *("claim_map", "maintain", "map_page", "retain", "conversations", "unbind"),
         ),
     },
-    {"step": 1, "query": 2, "notice": 1, "wait": 1, "auth": 1},
+    {"step": 1, "query": 2, "notice": 1, "wait": 1, "auth": 4},
 )
-"""Steps of couriers; what the pool and the hub report; starters that wait; credentials, which are files; the rest."""
+"""Steps of couriers; what the pool and the hub report; starters that wait; credentials, which are in files or with
+programs, so that several are asked for side by side; the rest."""
 
 HubActor = _door(
     "openclaw_ray.actors.hub_actor:HubActor",

@@ -1,7 +1,8 @@
 """The registry's process: the pure `Registry` behind one lock, and threads for all that waits (PROTOCOL.md 1.7).
 
 Groups: ``step`` (1 thread) for couriers; ``query`` (2) for lists and code; ``notice`` (1) for what the pool reports;
-``wait`` (1) for a starter that waits for the first session process; ``auth`` (1) for credentials, which are files.
+``wait`` (1) for a starter that waits for the first session process; ``auth`` (4) for credentials, which are in files or
+with programs.
 
 1. Every entry takes the lock, changes the core, commits, and gives effects; they are performed after the lock is free.
 2. A change that fails leaves memory ahead of the journal: the core is thrown away, and nothing more is done before a

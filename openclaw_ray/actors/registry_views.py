@@ -62,7 +62,7 @@ class Views:
         if what == "agents":
             return [allowed_agents(core, str(filters["requester"]))]
         if what == "tools":
-            return [tools_of(core, self.journal, str(filters["requester"]))]
+            return [tools_of(core, self.journal, str(filters["requester"]), filters.get("sender"))]
         if what == "children":
             return children_of(core, self.journal, str(filters["requester"]), self.waiting(core), limit)
         if what == "run":

@@ -151,6 +151,7 @@ class Requester:
                 request.cleanup,
                 ask,
                 request.send,
+                sender=request.sender,
             )
             if request.route == "send":
                 if request.send is not None and request.send.wait:

@@ -41,6 +41,7 @@ from openclaw_ray.agents.hygiene import Baseline
 from openclaw_ray.agents.run_turn import TurnRunner
 from openclaw_ray.core.protocol.activation import Activation, StartAnswer
 from openclaw_ray.core.protocol.messages import (
+    TAKEN,
     Completed,
     DownMessage,
     Hello,
@@ -195,8 +196,8 @@ class SessionActor:
     def verdict(self, verdict: Verdict) -> None:
         """The registry's word on an outcome, or on a stop that the turn asked for (2)."""
         turn = self.turn
-        if verdict.word in ("marked", "refused") and turn is not None:
-            turn.requester.hear_verdict(verdict)
+        if verdict.word in ("marked", "refused", TAKEN) and turn is not None:
+            turn.hear_verdict(verdict)
         with self._lock:
             self.activation.verdict(verdict.run)
         to = verdict.deliver

@@ -21,6 +21,7 @@ from openclaw_ray.actors.courier_thread import STOPPING
 from openclaw_ray.actors.payload import unpack
 from openclaw_ray.actors.permits import Permits
 from openclaw_ray.actors.requester import Requester
+from openclaw_ray.actors.steers import Steers
 from openclaw_ray.actors.turn_questions import TurnQuestions
 from openclaw_ray.actors.turn_rows import TurnRows
 from openclaw_ray.agents.descendants import kill_descendants
@@ -31,6 +32,7 @@ from openclaw_ray.agents.port import SpawnRequest, ToolTask
 from openclaw_ray.agents.run_turn import Ended
 from openclaw_ray.core.first_message import first_message
 from openclaw_ray.core.lifecycle import Cause, RunState
+from openclaw_ray.core.protocol.batch import Told
 from openclaw_ray.core.protocol.messages import (
     Cancel,
     CleanCheck,
@@ -44,7 +46,9 @@ from openclaw_ray.core.protocol.messages import (
     Settled,
     Spec,
     Started,
+    Steered,
     UsageAdded,
+    Verdict,
 )
 from openclaw_ray.core.results import Completion, Receipt, StopReport, Usage
 from openclaw_ray.core.sent import Sent
@@ -73,6 +77,7 @@ class SessionTurn(TurnQuestions):
         self.requester.state_dir = self._state_dir()
         self._files: Any = ()
         self._placed: Placed | None = None
+        self.steers = Steers(self.courier, spec.run, spec.activation)
         self.permits = Permits(self.courier, spec.run, spec.activation)
         self.rows = TurnRows(self.courier, spec)
         self._lock = threading.Lock()
@@ -156,7 +161,7 @@ class SessionTurn(TurnQuestions):
             return _not_started(error, began)
         if spec.turn == 1:
             said = spec.task if spec.kind == "message" else _first_message(spec)
-            self.append("user", said, None if spec.source is None else {"provenance": spec.source.provenance})
+            self.append("user", said, _origin(spec))
         elif spec.kind == "resume":
             self.append("user", spec.text)
         for told in spec.told:
@@ -225,6 +230,8 @@ class SessionTurn(TurnQuestions):
                         resumed.set_result(None)
             case Permit():
                 self.permits.hear(message)
+            case Steered():
+                self.steers.hear(message)
             case _:
                 self.requester.hear(message)
 
@@ -232,6 +239,12 @@ class SessionTurn(TurnQuestions):
         """What the turn waits for fails; the turn itself goes on."""
         self.requester.fail(error)
         self.permits.fail(error)
+        self.steers.fail(error)
+
+    def hear_verdict(self, verdict: Verdict) -> None:
+        """The registry's word on a stop that was asked for, or on a message."""
+        self.requester.hear_verdict(verdict)
+        self.steers.hear_verdict(verdict)
 
     def cancel(self, reason: str, mark: int) -> None:
         """End the turn: told once to the program, to its tools' processes, and, if it is a stop, to its children."""
@@ -320,6 +333,22 @@ class SessionTurn(TurnQuestions):
             return refused
         return self.requester.steer(run_id, message)
 
+    def steered(self) -> Future[None]:
+        """See `TurnPort.steered`."""
+        return self.steers.came()
+
+    def take_steered(self) -> list[Future[Told | None]]:
+        """See `TurnPort.take_steered`; what is taken is a row of the transcript."""
+        asked = self.steers.take()
+        for future in asked:
+            future.add_done_callback(self._told)
+        return asked
+
+    def _told(self, future: Future[Told | None]) -> None:
+        told = None if future.exception() is not None else future.result()
+        if told is not None:
+            self.append("user", told.text, None if told.source is None else {"provenance": told.source.provenance})
+
     def map_done(self, summary: str) -> None:
         """See `TurnPort.map_done`."""
         self.courier.post(MapDone(self.spec.activation, f"{self.spec.activation}:{self.rows.number()}", summary))
@@ -395,6 +424,14 @@ def _first_message(spec: Spec) -> str:
         created=spec.created,
         facts=spec.facts,
     )
+
+
+def _origin(spec: Spec) -> dict[str, Any] | None:
+    """The runtime's own word on where the first message came from."""
+    if spec.source is None and spec.sender is None:
+        return None
+    origin: dict[str, Any] = {} if spec.source is None else {"provenance": spec.source.provenance}
+    return origin if spec.sender is None else {**origin, "sender": spec.sender.to_json()}
 
 
 def _not_started(error: BaseException, began: float) -> Ended:

@@ -23,13 +23,18 @@ __all__ = ["prompt_of"]
 
 
 def prompt_of(
-    spec: Spec, session: SessionView, children: Sequence[ChildFacts], awaiting: Sequence[tuple[str, str]]
+    spec: Spec,
+    session: SessionView,
+    children: Sequence[ChildFacts],
+    awaiting: Sequence[tuple[str, str]],
+    tools: tuple[str, ...],
 ) -> Prompt:
     """The prompt of a session as it is now.
 
     Args:
         children: as the registry knows them.
         awaiting: (session key, text) of children that ended and that the program was not told of.
+        tools: names of those that it may call.
     """
     facts = spec.facts
     files = () if facts is None or facts.light_context else _bootstrap(facts.home)
@@ -44,6 +49,7 @@ def prompt_of(
         cwd=session.cwd,
         attachments=session.attachments,
         facts=facts,
+        tools=tools,
     )
     return Prompt(
         system=system_prompt(scene, files),
@@ -51,6 +57,7 @@ def prompt_of(
         bootstrap=files,
         model=session.model,
         thinking=session.thinking,
+        tools=tools,
     )
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from openclaw_ray.agents.port import SpawnRequest, TurnPort
     from openclaw_ray.agents.tools.tool import Caller, Tool
     from openclaw_ray.core.message import MessageSource
-    from openclaw_ray.core.policy import ToolView
+    from openclaw_ray.core.policy import Sender, ToolView
     from openclaw_ray.core.prompts import Prompt
     from openclaw_ray.core.sent import Sent
     from openclaw_ray.core.subagent_rows import ChildFacts
@@ -48,6 +48,7 @@ class TurnBase:
         completions: ends of children that this turn is told of, in order of birth; they count as given to it.
         source: where the message that it was started by came from, if another session said it; with the number of the
             turn of a ping-pong, how many there can be, and the prompt for a model. `None` for a user's.
+        sender: who wrote ``text``, if the program that brought it in has told: ``rt.ask(…, sender=…)``.
         session: the session it belongs to.
         state: a dict of JSON, at most 64 KB, kept from turn to turn. It is committed when the turn returns or
             yields, not when it fails.
@@ -74,6 +75,7 @@ class TurnBase:
             self.kind, self.text, self.completions, spec.source, spec.news, spec.told
         )
         self.source: MessageSource | None = self.events[-1].source if spec.told else spec.source
+        self.sender: Sender | None = spec.sender
         self.session: SessionView = session_view(spec, tuple(attachments))
         self.state: dict[str, Any] = load_state(spec.state)
         self.run_id: str = spec.run
@@ -211,13 +213,13 @@ class TurnBase:
             **asked,
         )
 
-    def _prompt_of(self, children: Sequence[ChildFacts]) -> Prompt:
+    def _prompt_of(self, children: Sequence[ChildFacts], tools: Iterable[str]) -> Prompt:
         """The prompt of this session as it is now."""
         from openclaw_ray.agents._prompting import prompt_of
 
         awaiting = [(c.session_key, self._port.completion(c.run_id)) for c in self._port.children()]
         ended = [(key, end.result().text) for key, end in awaiting if end.done() and end.exception() is None]
-        return prompt_of(self._spec, self.session, children, ended)
+        return prompt_of(self._spec, self.session, children, ended, tuple(tools))
 
     def _catalog(self) -> Mapping[str, Tool]:
         """The tools that there are for it; looked up when the first one is asked for."""

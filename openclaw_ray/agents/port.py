@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from openclaw_ray.core.auth import AuthAsk, AuthOutcome
     from openclaw_ray.core.message import SendAsk
     from openclaw_ray.core.named_map import MapItem
+    from openclaw_ray.core.policy.rules import Sender
+    from openclaw_ray.core.protocol.batch import Told
     from openclaw_ray.core.protocol.messages import Permit, Row
     from openclaw_ray.core.sent import Sent
     from openclaw_ray.core.session_asks import SessionAnswer
@@ -33,7 +35,7 @@ class SpawnRequest:
 
     ``item``: what it is to a map that has a name. ``cleanup``: ``delete`` has it archived once its end was heard of.
     ``ask``: what is asked for beyond that. ``send``: of a message (route ``send``), to whom and how. ``files``: copies
-    of what goes along; ``mount_path``: where they are meant to appear.
+    of what goes along; ``mount_path``: where they are meant to appear. ``sender``: who wrote the operator's message.
     """
 
     task: str
@@ -52,6 +54,7 @@ class SpawnRequest:
     send: SendAsk | None = None
     files: tuple[AttachedFile, ...] = ()
     mount_path: str | None = None
+    sender: Sender | None = None
 
     @property
     def binds(self) -> bool:
@@ -103,6 +106,12 @@ class TurnPort(Protocol):
 
     def leave_send(self, send: str) -> bool:
         """The program waits for it no more; True if the reply is there, and counts as heard."""
+
+    def steered(self) -> Future[None]:
+        """Done as soon as there is a message that the turn may take (`core.protocol.steered`)."""
+
+    def take_steered(self) -> list[Future[Told | None]]:
+        """Ask for those messages that are there; each future gives it, or `None` if it was handled otherwise."""
 
     def children(self) -> list[Receipt]:
         """Receipts of the session's children whose completions no program has been given yet, in order of birth.

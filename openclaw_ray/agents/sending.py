@@ -11,16 +11,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.agents.port import SpawnRequest, TurnPort
 from openclaw_ray.agents.within import Within
 from openclaw_ray.core.message import MessageMode, SendAsk
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.core.sent import Sent, accepted_message, noticed
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.policy.rules import Sender
 
 __all__ = ["SEND_SECONDS", "SendRequest", "send_request", "send_steps"]
 
@@ -49,11 +52,13 @@ def send_request(
     agent_id: str | None = None,
     timeout_seconds: float = SEND_SECONDS,
     mode: MessageMode | str | None = None,
+    sender: Sender | Mapping[str, Any] | None = None,
 ) -> SendRequest:
     """A message, checked as far as that can be without the registry.
 
     Raises:
-        ValueError: nobody is named, there is no text, the time is none, or there is no such mode.
+        ValueError: nobody is named, there is no text, the time is none, there is no such mode, or the sender does not
+            say who it is.
     """
     if not isinstance(message, str) or not message.strip():
         raise ValueError("a message has a text")
@@ -65,7 +70,12 @@ def send_request(
     word = "" if mode is None else MessageMode(mode).value
     wait = seconds > 0 and word != MessageMode.NOTIFY
     ask = SendAsk(to or "", label or "", agent_id or "", wait, word)
-    return SendRequest(SpawnRequest(message, expects=False, route="send", send=ask), seconds)
+    wrote = None
+    if sender is not None:
+        from openclaw_ray.core.policy.rules import Sender  # turns have none
+
+        wrote = Sender.of(sender)
+    return SendRequest(SpawnRequest(message, expects=False, route="send", send=ask, sender=wrote), seconds)
 
 
 def send_steps(port: TurnPort, request: SendRequest) -> Generator[Future[Any] | Within, Any, Sent | Receipt]:

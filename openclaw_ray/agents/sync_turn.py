@@ -22,6 +22,7 @@ from openclaw_ray.core.tool_results import ToolResult
 if TYPE_CHECKING:
     from openclaw_ray.agents.audience import SyncAudience
     from openclaw_ray.agents.limit import SyncLimit
+    from openclaw_ray.agents.session_view import TurnEvent
     from openclaw_ray.agents.turn_auth import SyncTurnAuth
     from openclaw_ray.core.auth import AuthAsk, AuthOutcome
     from openclaw_ray.core.message import MessageMode
@@ -150,6 +151,12 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
         )
         return self._sent(self._run(send_steps(self._port, request)))
 
+    def messages(self, timeout: float = 0.0) -> list[TurnEvent]:
+        """Take the messages with mode ``steer`` that came while this turn runs; see `Turn.messages`."""
+        from openclaw_ray.agents.steered import message_steps
+
+        return self._run(message_steps(self._port, timeout))
+
     def tool_view(self) -> ToolView:
         """What this session may call, and which rule decided; see `Turn.tool_view`."""
         return self._view_here()
@@ -186,8 +193,9 @@ class SyncTurn(TurnBase, ToolCalls[ToolResult]):
     def prompt(self) -> Prompt:
         """What a model would be given besides the transcript; see `Turn.prompt`."""
         self.check()
+        self.tool_view()
         children: list[Any] = self._result_of(self._port.look("children"))
-        return self._prompt_of(children)
+        return self._prompt_of(children, self.tools)
 
     # ------------------------------------------------------------------ waiting
 

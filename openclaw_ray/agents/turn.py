@@ -22,6 +22,7 @@ from openclaw_ray.core.tool_results import ToolResult
 if TYPE_CHECKING:
     from openclaw_ray.agents.audience import AsyncAudience
     from openclaw_ray.agents.limit import AsyncLimit
+    from openclaw_ray.agents.session_view import TurnEvent
     from openclaw_ray.agents.turn_auth import TurnAuth
     from openclaw_ray.core.auth import AuthAsk, AuthOutcome
     from openclaw_ray.core.message import MessageMode
@@ -223,7 +224,8 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             label: of the session: a child's of this one, or the only one of that label in sight.
             agent_id: with a label, whose session; alone, that agent's main session, which is made if need be.
             timeout_seconds: how long to wait; 0 does not wait at all.
-            mode: ``notify`` starts no turn, see `MessageMode`; ``followup`` if not given.
+            mode: ``notify`` starts no turn, ``steer`` reaches the turn that runs if its program looks (`messages`), see
+                `MessageMode`; ``followup`` if not given.
 
         Returns:
             ``ok`` with the reply, ``no_reply``, ``accepted`` if it has not come yet, ``queued`` for a notice, or how
@@ -239,6 +241,25 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
             to, message, label=label, agent_id=agent_id, timeout_seconds=timeout_seconds, mode=mode
         )
         return self._sent(await self._run(send_steps(self._port, request)))
+
+    async def messages(self, timeout: float = 0.0) -> list[TurnEvent]:
+        """Take the messages with mode ``steer`` that came while this turn runs, oldest first (SPEC.md B2).
+
+        Each is the turn's from then on, a row of its transcript, and no turn of its own. What is not taken before the
+        turn ends is a turn after it, as messages of other modes are.
+
+        Args:
+            timeout: seconds to wait for one if there is none, without a slot.
+
+        Returns:
+            Events of kind ``message`` with ``text`` and ``source``, a session's or nobody's.
+
+        Raises:
+            Cancelled: the turn is to end.
+        """
+        from openclaw_ray.agents.steered import message_steps
+
+        return await self._run(message_steps(self._port, timeout))
 
     async def tool_view(self) -> ToolView:
         """What this session may call, and which rule decided; the turn keeps what its first look has found."""
@@ -305,11 +326,15 @@ class Turn(TurnBase, ToolCalls[Awaitable[ToolResult]]):
         """What a model would be given besides the transcript: system prompt, the agent's files, how the children stand.
 
         Nothing is read before this is called. The files are those of the agent's own workspace, whatever ``cwd`` is;
-        with ``lightContext`` there are none.
+        with ``lightContext`` there are none. It speaks of those tools alone that the session may call.
+
+        Raises:
+            NoToolsLeft: allow lists are set, and they leave no tool.
         """
         self.check()
+        await self.tool_view()
         children: list[Any] = await self._result_of(self._port.look("children"))
-        return self._prompt_of(children)
+        return self._prompt_of(children, self.tools)
 
     # ------------------------------------------------------------------ waiting
 

@@ -76,6 +76,7 @@ def configured_view(config: Config, target: str) -> dict[str, Any]:
     from openclaw_ray.core.auth import AuthRules
     from openclaw_ray.core.keys import normalise_agent_id
     from openclaw_ray.store.auth_view import view_stores
+    from openclaw_ray.store.secrets import SecretReader
 
     parts = target.split(":")
     agent = normalise_agent_id(parts[1] if len(parts) > 2 and parts[0] == "agent" else target)
@@ -86,7 +87,7 @@ def configured_view(config: Config, target: str) -> dict[str, Any]:
         agent,
         rules,
         now=round(time.time() * 1000),
-        resolves=lambda ref: ref.source == "env" and bool(os.environ.get(ref.id)),
+        resolves=SecretReader(rules.secrets, os.environ).reachable,
     )
 
 

@@ -10,9 +10,11 @@ from openclaw_ray.cli.exits import FAILED, OK
 from openclaw_ray.cli.live import live_option, open_live
 from openclaw_ray.cli.opening import seconds
 from openclaw_ray.cli.output import JsonLines, data_stream, printable
+from openclaw_ray.cli.tools import sender_of
 from openclaw_ray.core.message import MessageMode
 
 if TYPE_CHECKING:
+    from openclaw_ray.core.policy import Sender
     from openclaw_ray.core.sent import Sent
 
 __all__ = ["send"]
@@ -40,6 +42,12 @@ _NOT_WELL = ("error", "timeout", "forbidden")
     help="What becomes of it; notify starts no turn.  [default: a turn of its own]",
 )
 @click.option("--from", "requester", metavar="KEY", help="The session that it is from; its rules hold.")
+@click.option(
+    "--sender",
+    metavar="WHO",
+    callback=sender_of,
+    help="Who wrote it, as a key of tools.toolsBySender: channel:telegram:42, id:42, username:ada.",
+)
 @click.option("--json", "as_json", is_flag=True, help="What became of it as one JSON object.")
 @live_option
 def send(
@@ -50,6 +58,7 @@ def send(
     timeout: float | None,
     mode: str | None,
     requester: str | None,
+    sender: Sender | None,
     as_json: bool,
     name: str | None,
 ) -> int:
@@ -70,6 +79,7 @@ def send(
             agent_id=agent,
             mode=mode,
             requester=requester,
+            **({} if sender is None else {"sender": sender}),
         )
     if as_json:
         JsonLines().write(sent.to_json())

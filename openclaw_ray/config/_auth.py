@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from openclaw_ray.config._fields import plain
 from openclaw_ray.core.auth._rules import AuthRules
+from openclaw_ray.core.auth._secrets import SecretFile, SecretProvider, SecretRules, SecretSource
 
 if TYPE_CHECKING:
     from openclaw_ray.config._config import Config
+    from openclaw_ray.config._model_secrets import SecretProviderSettings
 
 __all__ = ["auth_rules"]
 
@@ -37,6 +39,37 @@ def auth_rules(config: Config, agent: str) -> AuthRules | None:
         isolated=isolated,
         order={str(plain(of)): tuple(plain(ids)) for of, ids in auth.order.items()},
         profiles={str(name): (str(plain(one.provider)), str(one.mode.value)) for name, one in auth.profiles.items()},
+        secrets=_secrets(config),
+    )
+
+
+def _secrets(config: Config) -> SecretRules:
+    said = config.root.secrets
+    defaults = {source: getattr(said.defaults, source) for source in ("env", "file", "exec", "store")}
+    return SecretRules(
+        {str(name): _provider(one) for name, one in said.providers.items()},
+        {source: str(plain(name)) for source, name in defaults.items() if name is not None},
+    )
+
+
+def _provider(said: SecretProviderSettings) -> SecretProvider:
+    def seconds(milliseconds: int | None) -> float | None:
+        return None if milliseconds is None else milliseconds / 1000
+
+    return SecretProvider(
+        source=said.source.value,
+        allowlist=None if said.allowlist is None else tuple(map(str, plain(said.allowlist))),
+        path=None if said.path is None else str(plain(said.path)),
+        single=said.mode is SecretFile.SINGLE,
+        command=None if said.command is None else str(plain(said.command)),
+        args=tuple(map(str, plain(said.args))),
+        env={str(name): str(plain(value)) for name, value in said.env.items()},
+        pass_env=tuple(map(str, plain(said.pass_env))),
+        json_only=said.json_only,
+        trusted_dirs=tuple(map(str, plain(said.trusted_dirs))),
+        timeout=seconds(said.timeout_ms),
+        quiet=seconds(said.no_output_timeout_ms),
+        most=said.max_bytes if said.source is SecretSource.FILE else said.max_output_bytes,
     )
 
 

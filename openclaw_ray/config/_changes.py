@@ -82,7 +82,7 @@ _OF_TOOLS: Final = ("tools.",)
 """Rules of tools, `RuntimeLimits.tools`: a turn that runs keeps those of its first look at them."""
 _OF_AGENTS: Final = (*_OF_REQUESTERS, *_OF_TOOLS, "ray.", "agentDir")
 """Settings of an agent that can; all of them are in `AgentLimits`."""
-_OF_CREDENTIALS: Final = ("auth.", "ray.auth.")
+_OF_CREDENTIALS: Final = ("auth.", "ray.auth.", "secrets.")
 """Settings of all agents' credentials; they are in `AgentLimits`, too."""
 _THREADS: Final = ".threadBindings."
 """Thread bindings, general or of a channel: `RuntimeLimits.threads`."""

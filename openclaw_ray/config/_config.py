@@ -152,6 +152,14 @@ class Config:
             settings=agent_settings(self.root.agents.defaults, self.own, name),
         )
 
+    @property
+    def secret_env(self) -> tuple[str, ...]:
+        """Names of the environment that programs of ``secrets.providers`` are passed and that look like credentials."""
+        from openclaw_ray.core.redaction import is_secret_name
+
+        passed = (str(name) for one in self.root.secrets.providers.values() for name in one.pass_env)
+        return tuple(sorted({name for name in passed if is_secret_name(name)}))
+
     def auth_stores(self, agents: Iterable[str] = ()) -> tuple[str, ...]:
         """Paths of the credential stores of the agents that it names, and of ``agents``; whether they are there or not.
 

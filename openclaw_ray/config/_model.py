@@ -12,6 +12,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from openclaw_ray.config._model_ray import Ray
+from openclaw_ray.config._model_secrets import Secrets
 from openclaw_ray.config._model_sessions import Auth, Channel, Messages, Session
 from openclaw_ray.config._model_tools import ToolPolicyByProvider, Tools, ToolSet
 from openclaw_ray.config._sections import (
@@ -204,5 +205,6 @@ class Root(Section):
     channels: dict[str, Channel] = Field(default_factory=dict, description="channels by id")
     messages: Messages = Messages()
     ray: Ray = Ray()
+    secrets: Secrets = Secrets()
     session: Session = Session()
     tools: Tools = Tools()

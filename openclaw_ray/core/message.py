@@ -25,7 +25,7 @@ class MessageMode(StrEnum):
     NOTIFY = "notify"
     """No turn: the target's next one, whatever starts it, is told of it."""
     STEER = "steer"
-    """Between two tool calls of the turn that runs, if its agent can; a program hears it after its turn."""
+    """Into the turn that runs, at the point where its program takes it (``turn.messages()``); else as ``followup``."""
     FOLLOWUP = "followup"
     """A turn of its own after the one that runs."""
     RESUME = "resume"

@@ -54,6 +54,7 @@ class PromptScene:
         cwd: folder that its turns run in.
         attachments: paths of the files that came with the task.
         facts: what was settled at its birth.
+        tools: names of those that it may call, as they are listed and dispatched; `None` where that is not known.
     """
 
     key: str
@@ -66,6 +67,11 @@ class PromptScene:
     cwd: str
     attachments: tuple[str, ...] = ()
     facts: SessionFacts | None = None
+    tools: tuple[str, ...] | None = None
+
+    def may(self, tool: str) -> bool:
+        """Whether the prompt may speak of a tool."""
+        return self.tools is None or tool in self.tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,7 @@ class Prompt:
         ambient: how the children stand; empty if there are none to tell of. It is said anew each turn.
         bootstrap: the agent's files that are in ``system``.
         model, thinking: what the session is to be run with; `None` where nobody said.
+        tools: names of the tools that the session may call; ``turn.tools.describe()`` has their schemas.
     """
 
     system: str
@@ -84,12 +91,13 @@ class Prompt:
     bootstrap: tuple[BootstrapFile, ...] = ()
     model: str | None = None
     thinking: str | None = None
+    tools: tuple[str, ...] = ()
 
 
 def system_prompt(scene: PromptScene, bootstrap: Sequence[BootstrapFile] = ()) -> str:
     """The system prompt; the task is not in it."""
     child = scene.depth > 0
-    parts = [_who(scene, child), _powers(scene), _places(scene)]
+    parts = [_who(scene, child), _powers(scene), _tools(scene), _places(scene)]
     parts += [f"## {file.name}\n{file.text}" for file in bootstrap]
     return "\n\n".join(part for part in parts if part)
 
@@ -132,7 +140,7 @@ def _who(scene: PromptScene, child: bool) -> str:
 
 
 def _powers(scene: PromptScene) -> str:
-    if not scene.can_spawn:
+    if not scene.can_spawn or not scene.may("sessions_spawn"):
         return "# Delegating\nYou cannot spawn sub-agents: do the work yourself."
     wording = (scene.facts.delegation if scene.facts is not None else None) or (
         "suggest" if scene.depth > 0 else "prefer"
@@ -142,7 +150,12 @@ def _powers(scene: PromptScene) -> str:
         if wording == "prefer"
         else "You may give separable work to sub-agents by sessions_spawn."
     )
-    return f"# Delegating\n{advice} Their ends come to you by themselves: call sessions_yield, do not poll."
+    waiting = "call sessions_yield, do not poll" if scene.may("sessions_yield") else "do not poll"
+    return f"# Delegating\n{advice} Their ends come to you by themselves: {waiting}."
+
+
+def _tools(scene: PromptScene) -> str:
+    return f"# Tools\nYou may call: {', '.join(scene.tools)}." if scene.tools else ""
 
 
 def _places(scene: PromptScene) -> str:

@@ -46,10 +46,12 @@ class Sent:
         error: why there is no reply.
         turns: turns of replies that the two sessions have taken after it.
         ended: why no more of them: ``limit reached``, ``chain bound``, ``reply_skip`` (or another token, as it is
-            written in lower case), ``empty``, ``failed``, ``stopped``, ``one way``; `None` while it goes on.
+            written in lower case), ``empty``, ``failed``, ``stopped``, ``one way``, ``steered``; `None` while it goes
+            on.
         latest: the last text of the ping-pong.
         announce: what the target says in the end, if anything.
         pending: more of it is told later: the reply, or the end of the ping-pong.
+        steered: the turn that ran has taken it; what that says is its own run's end, and no reply.
     """
 
     status: SendStatus
@@ -63,6 +65,7 @@ class Sent:
     latest: str | None = None
     announce: str | None = None
     pending: bool = False
+    steered: bool = False
 
     @property
     def receipt(self) -> Receipt:
@@ -75,7 +78,8 @@ class Sent:
             notice = {"notification_id": self.run_id, "durability": "process", "run_started": False}
             return camel_dict({"status": "queued", "session_key": self.session_key, **notice})
         accepted = self.status is SendStatus.ACCEPTED
-        told = {"status": "pending" if self.pending or accepted else "skipped", "mode": "announce"}
+        later = self.pending or (accepted and not self.steered)
+        told = {"status": "pending" if later else "skipped", "mode": "announce"}
         return camel_dict(
             {
                 "status": self.status.value,
@@ -85,7 +89,7 @@ class Sent:
                 "message": "the turn ended without saying anything" if self.status is SendStatus.NO_REPLY else None,
                 "error": self.error,
                 "sent_before_error": True if self.status is SendStatus.TIMEOUT else None,
-                "target_disposition": "queued" if accepted else None,
+                "target_disposition": ("steered" if self.steered else "queued") if accepted else None,
                 "delivery": told if self.status in (SendStatus.ACCEPTED, SendStatus.OK) else None,
                 "turns": self.turns if self.ended is not None else None,
                 "ended": self.ended,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from openclaw_ray.core.audience import Audience
 from openclaw_ray.core.lifecycle import DeliveryState
-from openclaw_ray.core.policy import ToolView
+from openclaw_ray.core.policy import Sender, ToolView
 from openclaw_ray.core.results import Receipt, StopReport
 from openclaw_ray.runtime.awaiting import Awaiting
 from openclaw_ray.runtime.runtime import Runtime
@@ -139,9 +139,9 @@ class AsyncOperating:
         """Sessions, newest first; see `Runtime.sessions`."""
         return await self._in_thread(lambda: self._sync.sessions(limit=limit, offset=offset, **filters))
 
-    async def tools(self, key: str) -> ToolView:
+    async def tools(self, key: str, *, sender: Sender | Mapping[str, Any] | None = None) -> ToolView:
         """What a session may call, and which rule decided; see `Runtime.tools`."""
-        return await self._in_thread(self._sync.tools, key)
+        return await self._in_thread(lambda: self._sync.tools(key, sender=sender))
 
     async def history(self, key: str, limit: int = 100, offset: int = 0) -> list[dict[str, Any]]:
         """A page of a session's transcript, newest last; see `Runtime.history`."""

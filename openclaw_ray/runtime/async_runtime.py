@@ -35,6 +35,7 @@ from openclaw_ray.runtime.stopped import answered
 if TYPE_CHECKING:
     from openclaw_ray.channels import Channel
     from openclaw_ray.config import Config
+    from openclaw_ray.core.policy import Sender
     from openclaw_ray.runtime.service import DownReport
 
 __all__ = ["AsyncRuntime", "Opening"]
@@ -233,9 +234,16 @@ class AsyncRuntime(AsyncOperating):
                 sync._others.leave(receipt.run_id)
         return sync._client.requester.read(ended).result
 
-    async def ask(self, to: str, text: str, timeout: float | None = None) -> Result[Any]:
+    async def ask(
+        self,
+        to: str,
+        text: str,
+        timeout: float | None = None,
+        *,
+        sender: Sender | Mapping[str, Any] | None = None,
+    ) -> Result[Any]:
         """Send a message, and wait until the tree that it started has settled; see `Runtime.ask`."""
-        key, asked = self._sync._asking(to, text)
+        key, asked = self._sync._asking(to, text, sender=sender)
         requester = self._sync._client.requester
         try:
             receipt = accepted(await self._waits.outcome(asked))
@@ -262,10 +270,17 @@ class AsyncRuntime(AsyncOperating):
         agent_id: str | None = None,
         mode: MessageMode | str | None = None,
         requester: str | None = None,
+        sender: Sender | Mapping[str, Any] | None = None,
     ) -> Sent:
         """Send a message and wait for the reply; see `Runtime.send`."""
         request = send_request(
-            to, message, label=label, agent_id=agent_id, timeout_seconds=timeout_seconds, mode=mode
+            to,
+            message,
+            label=label,
+            agent_id=agent_id,
+            timeout_seconds=timeout_seconds,
+            mode=mode,
+            sender=sender,
         )
         asked = self._sync._sending(request, requester)
         try:

@@ -151,12 +151,14 @@ def _sessions_send(rt: Operating, values: Mapping[str, Any], name: str, timeout:
             agent_id=values.get("agentId"),
             mode=values.get("mode"),
             requester=values.get("requesterSessionKey"),
+            sender=values.get("sender"),
         )
     except (SpawnError, SpawnForbidden) as error:
         receipt = error.receipt
         return {"status": receipt.status, "error": refusal_text(str(receipt.error), receipt.value, receipt.maximum)}
     except ValueError as error:
-        raise ToolInputError(name, "message" if values["message"].strip() == "" else "key", str(error)) from None
+        about = "message" if values["message"].strip() == "" else "sender" if str(error)[:6] == "sender" else "key"
+        raise ToolInputError(name, about, str(error)) from None
     return sent.to_json()
 
 
@@ -171,6 +173,7 @@ _SENT = (
     Parameter("timeoutSeconds", Kind.ANY),
     Parameter("mode", Kind.TEXT, words=tuple(mode.value for mode in MessageMode)),
     Parameter("requesterSessionKey", Kind.TEXT),
+    Parameter("sender", Kind.ANY),
 )
 _LISTED = (
     *(parameter for parameter in LISTED if parameter.name != "limit"),

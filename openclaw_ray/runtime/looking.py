@@ -12,7 +12,7 @@ from openclaw_ray.core.errors import AudienceDenied, RuntimeClosed, RuntimeUnava
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.keys import normalise_agent_id, normalise_key
 from openclaw_ray.core.limits import RuntimeLimits
-from openclaw_ray.core.policy import ToolView
+from openclaw_ray.core.policy import Sender, ToolView
 from openclaw_ray.core.session_asks import Asker
 from openclaw_ray.core.transcript_pages import TranscriptPage
 from openclaw_ray.runtime.stats import RuntimeStats, memory_of
@@ -71,18 +71,23 @@ class RuntimeView:
         found: dict[str, Any] | None = self._query("session", normalise_key(key), *self._bound)
         return found
 
-    def tools(self, key: str) -> ToolView:
+    def tools(self, key: str, *, sender: Sender | Mapping[str, Any] | None = None) -> ToolView:
         """What a session may call, as the rules now are: each tool with the rule that decided (SPEC.md E3).
 
         A turn that runs keeps the rules of its first look at its tools.
 
         Args:
             key: its key; or an agent id, for that agent's main session, which need not be there yet.
+            sender: what it might call in a turn that answers this sender. Not given, it is about the turn that runs or
+                is next, and who is behind that.
 
         Raises:
             KeyError: there is no such session or agent.
+            SessionForbidden: this runtime is bound to another session.
+            ValueError: ``sender`` does not say who it is.
         """
-        [found] = self._query("view", "tools", {"requester": normalise_key(key)}, 1, 0)
+        wrote = {} if sender is None else {"sender": Sender.of(sender)}
+        [found] = self._query("view", "tools", {"requester": normalise_key(key), **wrote}, 1, 0, *self._bound)
         view: ToolView = found
         return view
 

@@ -15,6 +15,7 @@ from openclaw_ray.core.keys import main_key, normalise_agent_id, normalise_key
 from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.mapping import OnError
 from openclaw_ray.core.named_map import check_map_id
+from openclaw_ray.core.policy import Sender
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.core.results import Receipt, StopReport
 from openclaw_ray.core.thread_rules import Bindings
@@ -84,15 +85,21 @@ class Requests(RuntimeView):
         asker = self._client.requester
         asker.modules = tuple(dict.fromkeys((*asker.modules, *modules)))
 
-    def _asking(self, to: str, text: str, *, expects: bool = True) -> tuple[str, Future[Receipt]]:
+    def _asking(
+        self, to: str, text: str, *, expects: bool = True, sender: Sender | Mapping[str, Any] | None = None
+    ) -> tuple[str, Future[Receipt]]:
         """The session key that a message goes to, and the receipt to come.
 
         ``expects``: this client is to hear of the end; else it is kept for whoever asks.
+
+        Raises:
+            ValueError: ``sender`` does not say who it is.
         """
+        wrote = None if sender is None else Sender.of(sender)
         self._open()
         agent = normalise_agent_id(to)
         key = main_key(agent) if agent is not None else normalise_key(to)
-        request = SpawnRequest(text, agent_id=agent, expects=expects, route="ask")
+        request = SpawnRequest(text, agent_id=agent, expects=expects, route="ask", sender=wrote)
         return key, self._client.requester.spawn([request], key=key)[0]
 
     def _stopping(self, key: str = "", run: str = "", scope: str = "tree") -> Future[StopReport]:

@@ -25,6 +25,7 @@ from openclaw_ray.runtime.stopped import answered
 if TYPE_CHECKING:
     from openclaw_ray.channels import Channel
     from openclaw_ray.config import Change, Config
+    from openclaw_ray.core.policy import Sender
     from openclaw_ray.runtime.service import DownReport
 
 __all__ = ["Runtime"]
@@ -285,20 +286,32 @@ class Runtime(Operating):
                 self._others.leave(receipt.run_id)
         return self._client.requester.read(ended).result
 
-    def ask(self, to: str, text: str, timeout: float | None = None) -> Result[Any]:
+    def ask(
+        self,
+        to: str,
+        text: str,
+        timeout: float | None = None,
+        *,
+        sender: Sender | Mapping[str, Any] | None = None,
+    ) -> Result[Any]:
         """Send a message to an agent's main session, or to a top-level session by key; wait until the tree that it
         started has settled.
 
         A busy session takes it after the turn that runs. ``timeout`` ends the waiting, not the run. A sub-agent's
         session takes one if its run waits for it (``waitFor``): that run goes on, and its end is waited for.
 
+        Args:
+            sender: who wrote the text, if it came in from somewhere: a `Sender`, or its fields. ``tools.toolsBySender``
+                says what the turn that answers it may call, and what its children may.
+
         Raises:
+            ValueError: ``sender`` does not say who it is.
             SpawnError: no such agent or session.
             AskTimeout: not settled within ``timeout`` seconds.
             RunFailed, RunTimedOut, RunCancelled, RunLost: how it ended, if not well.
             Stopped: somebody stopped it, with the report of that stop; a `RunCancelled`.
         """
-        key, asked = self._asking(to, text)
+        key, asked = self._asking(to, text, sender=sender)
         receipt = accepted(asked.result())
         if receipt.told:
             try:

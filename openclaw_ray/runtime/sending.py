@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
+from typing import Any
 
 from openclaw_ray.agents._asking import accepted
 from openclaw_ray.agents.sending import SEND_SECONDS, SendRequest, send_request
 from openclaw_ray.core.errors import ProtocolRefused
 from openclaw_ray.core.keys import main_key, normalise_agent_id, normalise_key
 from openclaw_ray.core.message import MessageMode
+from openclaw_ray.core.policy import Sender
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.core.sent import Sent, accepted_message, noticed
 from openclaw_ray.runtime.client import TurnClient
@@ -33,6 +36,7 @@ class Sending(Requests):
         agent_id: str | None = None,
         mode: MessageMode | str | None = None,
         requester: str | None = None,
+        sender: Sender | Mapping[str, Any] | None = None,
     ) -> Sent:
         """Send a message to a session, and wait for the reply. It is the target's from then on: it goes on when this
         client leaves.
@@ -47,9 +51,12 @@ class Sending(Requests):
             timeout_seconds: how long to wait. 0 does not wait at all. What was accepted is handled either way;
                 ``rt.result(sent.receipt)`` has the reply later.
             label: of the session, instead of ``to``. ``agent_id``: with a label, whose session; alone, as ``to``.
-            mode: ``notify`` starts no turn: the target's next one is told. See `MessageMode`.
+            mode: ``notify`` starts no turn: the target's next one is told. ``steer`` is for the turn that runs, if its
+                program takes it. See `MessageMode`.
             requester: session that it is from, if not this client: that session's rules hold, and the two of them go
                 on by ``maxPingPongTurns``; then the wait is for the end of all of it.
+            sender: who wrote the message, if it came in from somewhere; see `Runtime.ask`. A session's message has
+                none, nor has a notice.
 
         Returns:
             ``ok`` with the reply, ``accepted`` if it has not come yet, ``queued`` for a notice, or how it ended
@@ -57,12 +64,18 @@ class Sending(Requests):
 
         Raises:
             InboxFull: ``ray.inbox.max`` messages wait there already; this one was not stored.
-            SpawnForbidden: the requester may not use that session.
+            SpawnForbidden: the requester may not use that session, or there can be no sender.
             SpawnError: no such agent or session.
             ValueError: an argument cannot be as it is.
         """
         request = send_request(
-            to, message, label=label, agent_id=agent_id, timeout_seconds=timeout_seconds, mode=mode
+            to,
+            message,
+            label=label,
+            agent_id=agent_id,
+            timeout_seconds=timeout_seconds,
+            mode=mode,
+            sender=sender,
         )
         receipt = accepted(self._sending(request, requester).result())
         if request.notice:
@@ -85,6 +98,8 @@ class Sending(Requests):
 
     def _with_result(self, sent: Sent) -> Sent:
         """With the whole outcome of the run that handled it."""
+        if sent.steered:
+            return sent
         ended = self._query("ended", sent.run_id, *self._bound)
         return sent if ended is None else replace(sent, result=self._client.requester.read(ended).result)
 

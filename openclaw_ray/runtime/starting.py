@@ -137,7 +137,8 @@ def start_engine(
         lock.acquire()
     engine: Engine | None = None
     try:
-        hidden = referred_env(config.auth_stores(code.id for code in (bundle.agents if bundle is not None else ())))
+        stores = config.auth_stores(code.id for code in (bundle.agents if bundle is not None else ()))
+        hidden = tuple(sorted({*referred_env(stores), *config.secret_env}))
         engine = _create(runtime, place, lock, limits, pool_max, cpus, hidden, runtime_env, lifetime, recover)
         engine.notes = notes
         _wait_until_up(engine)

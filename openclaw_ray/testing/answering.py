@@ -40,14 +40,20 @@ from openclaw_ray.core.keys import mint_child, normalise_agent_id
 from openclaw_ray.core.lifecycle import Cause, RunState, result_status
 from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.policy import ToolView, effective_tools
+from openclaw_ray.core.protocol.batch import Told
 from openclaw_ray.core.protocol.messages import Outcome, Permit, Row, Spec
 from openclaw_ray.core.results import Completion, Receipt, Result, StopReport, Usage
 from openclaw_ray.core.sent import Sent, replied
 from openclaw_ray.core.session_asks import SessionAnswer
+from openclaw_ray.core.subagent_rows import ChildFacts
 from openclaw_ray.core.transcript_pages import TranscriptPage
+from openclaw_ray.store.secrets import SecretReader
 from openclaw_ray.testing.local.memory import ProcessMemory
 
 __all__ = ["AnsweringPort", "ProgressSaid", "result_of"]
+
+
+_STATES = {result_status(state): state for state in RunState if state.terminal}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,7 @@ class AnsweringPort:
         before: Sequence[Row],
         memory: ProcessMemory,
         auth: Mapping[str, Any] | None = None,
+        steered: Sequence[str] = (),
         channel: Channel | None = None,
     ) -> None:
         self.spec = spec
@@ -88,10 +95,13 @@ class AnsweringPort:
         self._memory = memory
         self._auth: dict[str, Any] = copy.deepcopy(dict(auth or {}))
         self.credentials_said: list[AuthOutcome] = []
+        self._steered = [Told(text, "", f"steered-{number}") for number, text in enumerate(steered)]
         self._ids = RandomIds()
         self._channel = channel
         self._born: dict[str, Receipt] = {}
         self._ends: dict[str, Future[Completion]] = {}
+        self._asked: dict[str, SpawnRequest] = {}
+        self._sent: set[str] = set()
 
     # ------------------------------------------------------------------ children
 
@@ -153,6 +163,9 @@ class AnsweringPort:
         )
         if ask is None:
             self._born[run] = receipt
+        else:
+            self._sent.add(run)
+        self._asked[run] = request
         self._ends[run] = end
         return receipt
 
@@ -167,6 +180,24 @@ class AnsweringPort:
     def leave_send(self, send: str) -> bool:
         """See `TurnPort.leave_send`."""
         return True
+
+    def steered(self) -> Future[None]:
+        """See `TurnPort.steered`; what there is, is there from the beginning."""
+        future: Future[None] = Future()
+        if self._steered:
+            future.set_result(None)
+        return future
+
+    def take_steered(self) -> list[Future[Told | None]]:
+        """See `TurnPort.take_steered`."""
+        taken: list[Future[Told | None]] = []
+        for told in self._steered:
+            self.append("user", told.text)
+            future: Future[Told | None] = Future()
+            future.set_result(told)
+            taken.append(future)
+        self._steered.clear()
+        return taken
 
     def adopt(self, done: Completion) -> None:
         """An end of a child of an earlier turn, which this one is started with."""
@@ -265,16 +296,43 @@ class AnsweringPort:
         """See `TurnPort.limit_back_off`."""
 
     def look(self, what: str, limit: int = 100, target: str = "") -> Future[list[Any]]:
-        """There is no registry that could know: the test is told. Tools are those of the session by default."""
-        if what == "tools":
+        """There is no registry that could know: the test is told. Tools are those of the session by default, children
+        those that the turn was given or has spawned; all of them have ended."""
+        if what in ("tools", "children"):
             known: Future[list[Any]] = Future()
-            known.set_result([_tools(self.spec)])
+            known.set_result([_tools(self.spec)] if what == "tools" else self._children_facts()[:limit])
             return known
         error = AssertionError(f"the turn looks at its {what}: there is nothing to see in run_turn; use LocalRuntime")
         self.unexpected = self.unexpected or error
         future: Future[list[Any]] = Future()
         future.set_exception(error)
         return future
+
+    def _children_facts(self) -> list[ChildFacts]:
+        now = round(time.time() * 1000)
+        found = []
+        for number, (run, end) in enumerate(self._ends.items()):
+            done, asked = end.result(), self._asked.get(run)
+            if run in self._sent or (asked is not None and asked.route != "spawn"):
+                continue
+            result = done.result
+            state = _STATES[result.status]
+            found.append(
+                ChildFacts(
+                    run,
+                    done.child_session_key,
+                    done.agent_id,
+                    state.value,
+                    "" if asked is None else asked.task,
+                    now - result.runtime_ms + number,
+                    "pending" if run in self._born else "delivered",
+                    done.label,
+                    None if asked is None else asked.task_name,
+                    ended_at=now + number,
+                    error=None if result.error is None else result.error.message,
+                )
+            )
+        return found[::-1]
 
     def asked(self, what: str, given: Mapping[str, Any]) -> Future[SessionAnswer]:
         """See `look`."""
@@ -331,6 +389,7 @@ class AnsweringPort:
             failed_so = partial(after_failure, reason=reason, cooldown=request.cooldown)
             stats[request.profile] = (after_success if request.worked else failed_so)(entry, now)
             return None
+        secrets = SecretReader(rules.secrets, os.environ)
         held = choose(
             self.spec.agent_id,
             request.provider,
@@ -340,9 +399,10 @@ class AnsweringPort:
             rules=rules,
             now=now,
             pin=None,
-            resolves=lambda ref: ref.source == "env" and bool(os.environ.get(ref.id)),
+            resolves=secrets.reachable,
+            missing=secrets.missing,
         )
-        return credential_of(held, os.environ)
+        return credential_of(held, secrets.secret)
 
     @property
     def cancelled(self) -> str | None:

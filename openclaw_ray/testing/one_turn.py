@@ -18,6 +18,7 @@ from openclaw_ray.agents.state import dump_state
 from openclaw_ray.agents.text import short_repr
 from openclaw_ray.channels import Channel
 from openclaw_ray.core.lifecycle import RunKind
+from openclaw_ray.core.policy import Sender
 from openclaw_ray.core.protocol.messages import Row, Spec
 from openclaw_ray.core.results import Completion, Result, Usage
 from openclaw_ray.core.session_facts import SessionFacts
@@ -77,6 +78,8 @@ def run_turn(
     index: int | None = None,
     tools: Mapping[str, Any] | None = None,
     auth: Mapping[str, Any] | None = None,
+    sender: Sender | Mapping[str, Any] | None = None,
+    steered: Iterable[str] = (),
     channel: Channel | None = None,
 ) -> TurnRun:
     """Run one turn of an agent in this thread: no Ray, no runtime, no limits; its children are made up by the test.
@@ -120,6 +123,8 @@ def run_turn(
             function that is given the call's parameters by name and returns or raises either. A call is read first, as
             ever; the other tools are real, those with Ray options run plainly.
         auth: credentials for ``turn.auth``: ``{"anthropic": "a made-up key"}``, or a whole store, see `LocalRuntime`.
+        steered: texts of messages that ``turn.messages()`` finds, all of them with its first look.
+        sender: who wrote the text, ``turn.sender``; there are no rules for senders here.
         channel: where children that are spawned with ``thread`` get a conversation, and what they answer is said.
             Nobody can be talked with there: they have ended when they are asked for.
 
@@ -134,10 +139,15 @@ def run_turn(
     ends = tuple(completions)
     spec = _spec(info.id, text, input, session or {}, kind or (RunKind.WAKE if ends else RunKind.TASK), index)
     before = None if state is None else dump_state(dict(state), None)
-    spec = replace(spec, state=before, bindings=Bindings() if channel is not None and channel.binds else None)
+    spec = replace(
+        spec,
+        state=before,
+        sender=None if sender is None else Sender.of(sender),
+        bindings=Bindings() if channel is not None and channel.binds else None,
+    )
     rows = [Row(spec.session_id, 0, number, role, said, spec.created) for number, (role, said) in enumerate(history)]
     memory = ProcessMemory()
-    port = AnsweringPort(spec, children or {}, rows, memory, auth_store(auth), channel)
+    port = AnsweringPort(spec, children or {}, rows, memory, auth_store(auth), tuple(steered), channel)
     for done in ends:
         port.adopt(done)
 

@@ -124,6 +124,12 @@ class FakePort:
         self.log.append(f"{'heard' if heard else 'left'} {send}")
         return heard
 
+    def steered(self) -> Future[None]:
+        return Future()
+
+    def take_steered(self) -> list[Future[Any]]:
+        return []
+
     def children(self) -> list[Receipt]:
         with self._lock:
             return [receipt for receipt in self._born if receipt.run_id not in self.consumed]

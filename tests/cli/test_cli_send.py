@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,8 +13,11 @@ import pytest
 import openclaw_ray
 from openclaw_ray.cli.main import run
 from openclaw_ray.core.errors import SpawnForbidden
+from openclaw_ray.core.message import SendAsk
+from openclaw_ray.core.protocol.messages import Admit
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.core.sent import SendStatus, Sent
+from openclaw_ray.testing import LocalRuntime
 
 BOB = "agent:bob:main"
 
@@ -79,3 +83,65 @@ def test_a_refusal_names_the_rule(live: Live, capsys: pytest.CaptureFixture[str]
     assert send("bob", "hi", "--from", "agent:alice:main") == 1
     assert "tools.sessions.visibility is tree" in capsys.readouterr().err
     assert live.asked[0][3] == {"requester": "agent:alice:main"}
+
+
+# ---------------------------------------------------------------------- one rule at every entrance
+
+
+@openclaw_ray.agent(id="prober", spawns=False)
+def prober(turn: openclaw_ray.SyncTurn) -> list[str]:
+    """What the tool and the turn's own call say of a session that it may not use."""
+    said = [str(turn.call("sessions_send", sessionKey=BOB, message="x")["error"])]
+    try:
+        turn.send(BOB, "x")
+    except SpawnForbidden as error:
+        said.append(str(error.receipt.error))
+    return said
+
+
+@openclaw_ray.agent(id="bob", spawns=False)
+def bob(turn: openclaw_ray.SyncTurn) -> str:
+    return "hello"
+
+
+@pytest.mark.parametrize("visibility", ["tree", "all"])
+def test_a_forbidden_pair_is_refused_with_one_reason_by_tool_turn_runtime_call_command_and_a_stale_step(
+    visibility: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    allow = {"agentToAgent": {"allow": ["prober"]}} if visibility == "all" else {}
+    key = "agent:prober:main"
+    with LocalRuntime([prober, bob], {"tools": {"sessions": {"visibility": visibility}, **allow}}) as rt:
+        reasons = rt.ask("prober", "go", timeout=20).value
+        with pytest.raises(SpawnForbidden) as caught:
+            rt.send("bob", "x", requester="prober")
+        reasons.append(str(caught.value.receipt.error))
+        called = rt.call("sessions.send", {"key": "bob", "message": "x", "requesterSessionKey": key})
+        reasons.append(called["error"])
+
+        live = SimpleNamespace(
+            name="r", root_key=rt.root_key, state_dir=tmp_path, send=rt.send, close=lambda: None
+        )
+        monkeypatch.setattr(openclaw_ray, "Runtime", SimpleNamespace(connect=lambda name: live), raising=False)
+        monkeypatch.setenv("RAY_ADDRESS", "a:1")
+        assert send("bob", "x", "--from", "prober") == 1
+        printed = capsys.readouterr()
+        assert printed.out == ""
+
+        assert len(set(reasons)) == 1
+        [reason] = set(reasons)
+        assert reason in " ".join(printed.err.split())
+        assert ("visibility" if visibility == "tree" else "agentToAgent") in reason
+
+        # who says that it is that session, without being its turn, gets nothing either
+        local = rt._local
+        process = next(iter(local.sessions.values()))
+        for activation in (f"{local.core.s.sessions[key].session_id}.1", "other.7"):
+            admit = Admit(
+                "raw", "", "raw-s", "send", key, "x", activation, expects=False, send=SendAsk(BOB, wait=False)
+            )
+            future: Future[Receipt] = Future()
+            process.courier.admit([(admit, future)])
+            receipt = future.result(20)
+            assert (receipt.status, receipt.error) == ("error", f"the turn {activation} that asked for this has ended")
+        assert not rt.runs(agent="bob")
+        assert local.core.s.exchanges == {}

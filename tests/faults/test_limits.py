@@ -1,6 +1,7 @@
 """A rate limit over sessions of two clients, while some of their processes are killed.
 
-The short form has 60 sessions; with ``OPENCLAW_RAY_LONG=1`` it is 200 under 20 a second and 5 at once.
+A heavy form: with ``OPENCLAW_RAY_LONG=1`` 200 under 20 a second and 5 at once, else 60. The same without Ray is in
+``tests/core/rules/test_rules_limits.py``.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ import openclaw_ray as oc
 from openclaw_ray.testing.eventually import eventually
 
 FOLDER = Path(sys.argv[1])
-KEYS = {name: f"sk-{name}-{uuid.uuid4().hex}" for name in ("shared", "own", "openai")}
+KEYS = {name: f"sk-{name}-{uuid.uuid4().hex}" for name in ("shared", "own", "openai", "file", "program")}
 KEYS["env"] = os.environ["OPENCLAW_TEST_KEY"]
 
 
@@ -39,6 +39,25 @@ def put(agent: str, profiles: dict[str, Any]) -> None:
 
 def key(provider: str, secret: str) -> dict[str, str]:
     return {"type": "api_key", "provider": provider, "key": secret}
+
+
+def ref(provider: str, source: str, name: str) -> dict[str, Any]:
+    """A profile whose key is somewhere else."""
+    place = {"source": source, "provider": "file" if source == "file" else "program", "id": name}
+    return {"type": "api_key", "provider": provider, "keyRef": place}
+
+
+def providers() -> dict[str, Any]:
+    """A file and a program that have keys; the program says one on its standard error, too."""
+    file, program = FOLDER / "keys.json", FOLDER / "gives"
+    file.write_text(json.dumps({"key": KEYS["file"]}))
+    file.chmod(0o600)
+    program.write_text(f"#!/bin/sh\necho {KEYS['program']} >&2\necho {KEYS['program']}\n")
+    program.chmod(0o700)
+    return {
+        "file": {"source": "file", "path": str(file)},
+        "program": {"source": "exec", "command": str(program), "jsonOnly": False, "timeoutMs": 60_000},
+    }
 
 
 def found_in(data: bytes) -> set[str]:
@@ -77,6 +96,8 @@ def main() -> dict[str, Any]:
         "anthropic:p": key("anthropic", KEYS["shared"]),
         "openai:p": key("openai", KEYS["openai"]),
         "local:p": key("local", "${OPENCLAW_TEST_KEY}"),
+        "filed:p": ref("filed", "file", "/key"),
+        "asked:p": ref("asked", "exec", "team/key"),
     }
     put("main", shared)
     put("b", {"anthropic:p": key("anthropic", KEYS["own"])})
@@ -86,6 +107,7 @@ def main() -> dict[str, Any]:
             "entries": {"main": {"default": True}, "shut": {"ray": {"authIsolation": True}}},
         },
         "ray": {"auth": {"dir": str(FOLDER / "agents")}, "pool": {"max": 6, "prewarm": 2}},
+        "secrets": {"providers": providers()},
     }
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=True)
     session_dir = Path(ray._private.worker.global_worker.node.get_session_dir_path())
@@ -93,6 +115,7 @@ def main() -> dict[str, Any]:
     with oc.Runtime.start(config=config, agents=auth_agents.ALL, state_dir=state) as rt:
         tree = rt.ask("main", "go")
         local = rt.result(rt.spawn("local", "gets")).raise_for_status().value
+        elsewhere = [rt.result(rt.spawn(name, "gets")).raise_for_status().value for name in ("filed", "asked")]
         pids = [result.value for result in rt.map("shut", [str(n) for n in range(3)], width=1)]
         lengths = [rt.result(rt.spawn("anthropic", "gets")).value["length"]]
         put("main", {**shared, "anthropic:p": key("anthropic", KEYS["shared"] + "-rotated")})
@@ -136,6 +159,7 @@ def main() -> dict[str, Any]:
         "sources": {agent: answer[agent]["source"] for agent in ("gets", "b")},
         "failed": answer["failed"].to_json(),
         "local": local["length"] == len(KEYS["env"]),
+        "elsewhere": [one["length"] for one in elsewhere] == [len(KEYS["file"]), len(KEYS["program"])],
         "rotated": lengths[1] - lengths[0],
         "of its own class": set(pids).isdisjoint({answer["gets"]["pid"], answer["b"]["pid"], holder}),
         "apart": answer["gets"]["pid"] != answer["b"]["pid"],

@@ -35,4 +35,13 @@ def policy_calls(turn: oc.SyncTurn) -> str:
     return "never"
 
 
-POLICY_AGENTS = [policy_looks, policy_calls]
+@oc.agent
+def policy_takes(turn: oc.SyncTurn) -> str:
+    """What it is told while it works."""
+    said: list[str] = []
+    while "stop" not in said:
+        said += [event.text for event in turn.messages(timeout=30)]
+    return ", ".join(said)
+
+
+POLICY_AGENTS = [policy_looks, policy_calls, policy_takes]

@@ -27,6 +27,7 @@ def test_a_tree_gets_its_own_keys_the_fallback_and_a_rotated_one(told: dict[str,
     assert told["sources"] == {"gets": "shared", "b": "agent"}
     assert told["fallback"] is True
     assert told["local"] is True
+    assert told["elsewhere"] is True
     assert told["rotated"] == len("-rotated")
 
 

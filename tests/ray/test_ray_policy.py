@@ -9,6 +9,7 @@ from policy_agents import POLICY_AGENTS
 from support.runtimes import SHARED_CONFIG
 
 import openclaw_ray as oc
+from openclaw_ray.testing import eventually
 
 pytestmark = pytest.mark.ray
 
@@ -61,3 +62,28 @@ def test_rules_change_in_a_running_runtime_and_an_async_client_sees_them(rt: oc.
     assert rt.ask("policy_looks", "look", timeout=60).value["denied"] is None
     with pytest.raises(KeyError):
         rt.tools("agent:nobody:main")
+
+
+@pytest.mark.usefixtures("_registered")
+def test_a_messages_sender_binds_its_turn_and_the_children_of_that_in_their_processes(rt: oc.Runtime) -> None:
+    ada = {"channel": "telegram", "id": "7"}
+    try:
+        rt.reload_config({**SHARED_CONFIG, "tools": {"toolsBySender": {"id:7": {"deny": ["subagents"]}}}})
+        seen = rt.ask("policy_looks", "deeper", timeout=60, sender=ada).value
+        assert seen["denied"] == ("sender", "tools.toolsBySender.id:7.deny")
+        assert seen["below"]["denied"] == ("inherited", "sender by agent:policy_looks:main")
+        assert rt.ask("policy_looks", "look", timeout=60).value["denied"] is None
+        assert "subagents" not in rt.tools("policy_looks", sender=ada)
+    finally:
+        rt.reload_config(SHARED_CONFIG)
+
+
+@pytest.mark.usefixtures("_registered")
+def test_a_turn_in_its_process_takes_a_message_that_steers(rt: oc.Runtime) -> None:
+    receipt = rt.spawn("work", "policy_takes")
+    eventually(lambda: rt.runs(session=receipt.session_key, state=["running", "paused"]))
+    first = rt.send(receipt.session_key, "to the left", 30, mode="steer")
+    last = rt.send(receipt.session_key, "stop", 30, mode="steer")
+    assert (first.steered, last.steered, last.ended) == (True, True, "steered")
+    assert rt.result(receipt, timeout=60).raise_for_status().text == "to the left, stop"
+    assert len(rt.runs(session=receipt.session_key, state=["running", "paused", "queued"])) == 0

@@ -332,6 +332,48 @@ def test_a_reference_leads_to_the_environment_or_says_that_it_does_not(
         assert "anthropic:2: unresolved_ref" in result.error.message
 
 
+def test_a_reference_to_a_file_or_a_program_is_read_when_its_profile_is_next(
+    three: Stores, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first profile's program fails: the next one is used, and what the program says is nowhere."""
+    file, ran = tmp_path / "keys.json", tmp_path / "ran"
+    file.write_text('{"acme": "of-the-file"}')
+    file.chmod(0o600)
+    vault = tmp_path / "vault"
+    vault.write_text(f"#!/bin/sh\necho ran >> {ran}\necho sk-leaked-by-the-program >&2\necho sk-leaked-too\nexit 4\n")
+    vault.chmod(0o700)
+    providers = {
+        "vault": {"source": "exec", "command": str(vault), "jsonOnly": False, "timeoutMs": 60_000},
+        "files": {"source": "file", "path": str(file)},
+    }
+    refs = {"1": ("exec", "vault", "acme/key"), "2": ("file", "files", "/acme"), "3": ("file", "files", "/other")}
+    entries = {
+        f"anthropic:{number}": {
+            "type": "api_key",
+            "provider": "anthropic",
+            "keyRef": {"source": source, "provider": provider, "id": name},
+        }
+        for number, (source, provider, name) in refs.items()
+    }
+    three.put("asks", entries, order={"anthropic": list(entries)})
+    settings = three.config(isolated=("asks",), secrets={"providers": providers})
+    with caplog.at_level("DEBUG"), LocalRuntime(ALL, settings) as rt:
+        view = rt.auth("asks")
+        [row] = view["providers"]
+        assert (row["next"], [one["profileId"] for one in row["excluded"]]) == ("anthropic:1", ["anthropic:3"])
+        assert not ran.exists()  # to look runs nothing
+        assert value(rt, "asks", "anthropic")["secret"] == "of-the-file"
+        file.write_text('{"acme": "rotated"}')
+        assert value(rt, "asks", "anthropic")["secret"] == "rotated"
+        assert ran.read_text() == "ran\n" * 2
+        result = rt.result(rt.spawn("anthropic anthropic:1", "asks"))
+        assert result.error is not None
+        why = "anthropic:1: unresolved_ref (secrets.providers.vault: its command has failed with status 4)"
+        assert why in result.error.message
+        told = json.dumps([view, rt.runs(), rt.sessions()], default=str) + str(result) + caplog.text
+        assert "sk-leaked" not in told
+
+
 def test_a_corrupt_store_is_told_of_by_its_path(three: Stores) -> None:
     path = three.put("c", {})
     path.write_text('{"profiles": {"a": "sk-secret')

@@ -62,7 +62,8 @@ SESSIONS_SEND = Tool(
         Parameter(
             "mode",
             Kind.TEXT,
-            "notify tells its next turn and starts none; otherwise it gets a turn of its own.",
+            "notify tells its next turn and starts none; steer reaches the turn that runs, if that can take it; "
+            "otherwise it gets a turn of its own.",
             words=tuple(mode.value for mode in MessageMode),
         ),
     ),

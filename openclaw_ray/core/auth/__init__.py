@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from openclaw_ray.core.auth._credential import Credential
-    from openclaw_ray.core.auth._eligible import Reason, Ref, env_refs
+    from openclaw_ray.core.auth._eligible import Reason, env_refs
     from openclaw_ray.core.auth._order import ProfileOrder, order_profiles
-    from openclaw_ray.core.auth._reach import NO_SCOPE, in_reach, pinned_profile, scope_of
+    from openclaw_ray.core.auth._reach import NO_SCOPE, in_reach, model_parts, pinned_profile, scope_of
     from openclaw_ray.core.auth._rules import AuthAsk, AuthOutcome, AuthRules, StoreName
+    from openclaw_ray.core.auth._secrets import Ref, SecretProvider, SecretRules, SecretSource
     from openclaw_ray.core.auth._usage import FailureReason, after_failure, after_success, usage_of
     from openclaw_ray.core.auth._view import auth_view, choose, credential_of, held_profile, looked_at
 
@@ -33,7 +34,10 @@ _WHERE = {
     "FailureReason": "_usage",
     "ProfileOrder": "_order",
     "Reason": "_eligible",
-    "Ref": "_eligible",
+    "Ref": "_secrets",
+    "SecretProvider": "_secrets",
+    "SecretRules": "_secrets",
+    "SecretSource": "_secrets",
     "StoreName": "_rules",
     "after_failure": "_usage",
     "after_success": "_usage",
@@ -44,6 +48,7 @@ _WHERE = {
     "held_profile": "_view",
     "in_reach": "_reach",
     "looked_at": "_view",
+    "model_parts": "_reach",
     "order_profiles": "_order",
     "pinned_profile": "_reach",
     "scope_of": "_reach",
@@ -60,6 +65,9 @@ __all__ = [
     "ProfileOrder",
     "Reason",
     "Ref",
+    "SecretProvider",
+    "SecretRules",
+    "SecretSource",
     "StoreName",
     "after_failure",
     "after_success",
@@ -70,6 +78,7 @@ __all__ = [
     "held_profile",
     "in_reach",
     "looked_at",
+    "model_parts",
     "order_profiles",
     "pinned_profile",
     "scope_of",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-__all__ = ["Reason", "Ref", "Resolves", "env_refs", "expires_at", "secret_of", "unusable"]
+from openclaw_ray.core.auth._secrets import Ref, ref_of
+
+__all__ = ["Reason", "Resolves", "env_refs", "expires_at", "secret_of", "unusable"]
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
 _MATERIAL: Final = {
@@ -18,6 +19,8 @@ _MATERIAL: Final = {
     "oauth": (("access",), "accessRef"),
 }
 """Sort of credential -> the fields with its secret, and the one with a reference to it."""
+_NOWHERE: Final = Ref("", "")
+"""What is no reference leads nowhere, and is no secret either."""
 
 
 class Reason(StrEnum):
@@ -49,27 +52,19 @@ class Reason(StrEnum):
     """It has failed lately."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
-    """A secret that is somewhere else: ``source`` is ``env``, ``file`` or ``exec``; of these ``env`` is read."""
-
-    source: str
-    id: str
-
-
 Resolves = Callable[[Ref], bool]
-"""Whether what is referred to is there."""
+"""Whether what is referred to may be there."""
 
 
 def secret_of(entry: Mapping[str, Any]) -> str | Ref | None:
-    """The secret of a store's entry, or where it is; `None` if there is none."""
+    """The secret of a store's entry, or where it is; `None` if there is none. What is no reference leads nowhere."""
     fields, by_ref = _MATERIAL.get(str(entry.get("type")), ((), ""))
-    for value in (*(entry.get(name) for name in fields), entry.get(by_ref)):
+    for value in (entry.get(by_ref), *(entry.get(name) for name in fields)):
         if isinstance(value, str) and value.strip():
             found = _VARIABLE.fullmatch(value.strip())
             return Ref("env", found[1]) if found else value.strip()
-        if isinstance(value, Mapping) and isinstance(value.get("id"), str) and value["id"]:
-            return Ref(str(value.get("source")), value["id"])
+        if isinstance(value, Mapping) and value:
+            return ref_of(value) or _NOWHERE
     return None
 
 

@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from openclaw_ray.core.auth._eligible import Reason, Ref, Resolves, expires_at, unusable
+from openclaw_ray.core.auth._eligible import Reason, Resolves, expires_at, unusable
 from openclaw_ray.core.auth._rules import AuthRules, StoreName
+from openclaw_ray.core.auth._secrets import Ref
 from openclaw_ray.core.auth._usage import Usage, usage_of
 
 __all__ = ["Held", "ProfileOrder", "candidates", "held_profiles", "order_profiles", "provider_id"]

@@ -15,7 +15,7 @@ from typing import Any, Final
 from openclaw_ray.core.auth._order import candidates, held_profiles
 from openclaw_ray.core.auth._rules import AuthRules, StoreName
 
-__all__ = ["NO_SCOPE", "in_reach", "pinned_profile", "scope_of"]
+__all__ = ["NO_SCOPE", "in_reach", "model_parts", "pinned_profile", "scope_of"]
 
 NO_SCOPE: Final = "none"
 """Of agents without a credential in reach."""
@@ -53,3 +53,18 @@ def pinned_profile(model: str | None) -> str | None:
     if (dated := _VERSION.match(name)) is not None:
         name = name[dated.end() :]
     return name.partition("@")[2].strip() or None
+
+
+def model_parts(model: str | None) -> tuple[str | None, str | None]:
+    """Provider and name that a model string means, without the profile that it pins; `None` for what it does not say.
+
+    A string without a slash is a name alone.
+    """
+    text = (model or "").strip()
+    pin = pinned_profile(text)
+    if pin is not None:
+        text = text[: text.rindex(f"@{pin}")] if text.endswith(f"@{pin}") else text.rpartition("@")[0]
+    provider, slash, name = text.partition("/")
+    if not slash:
+        return None, text or None
+    return provider or None, name or None

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from openclaw_ray.core.compact import compact
+from openclaw_ray.core.auth._secrets import SecretRules
+from openclaw_ray.core.compact import compact, grown
 
 __all__ = ["AuthAsk", "AuthOutcome", "AuthRules", "StoreName"]
 
@@ -20,6 +21,7 @@ class StoreName(StrEnum):
     """The default agent's, as fallback."""
 
 
+@grown
 @dataclass(frozen=True, slots=True)
 class AuthRules:
     """Where one agent's credentials are, and what the configuration says of their order (SPEC.md A5). No secrets.
@@ -30,6 +32,7 @@ class AuthRules:
         isolated: ``agents.entries.<id>.ray.authIsolation``.
         order: ``auth.order``: provider -> profile ids.
         profiles: ``auth.profiles``: profile id -> (provider, mode).
+        secrets: where references lead.
     """
 
     own: str | None = None
@@ -37,6 +40,7 @@ class AuthRules:
     isolated: bool = False
     order: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     profiles: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    secrets: SecretRules = field(default_factory=SecretRules)
 
 
 @compact

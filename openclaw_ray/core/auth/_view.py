@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from openclaw_ray.core.auth._credential import Credential
-from openclaw_ray.core.auth._eligible import Reason, Ref, Resolves, expires_at, secret_of
+from openclaw_ray.core.auth._eligible import Reason, Resolves, expires_at, secret_of
 from openclaw_ray.core.auth._order import Held, ProfileOrder, held_profiles, order_profiles, provider_id
 from openclaw_ray.core.auth._rules import AuthRules, StoreName
+from openclaw_ray.core.auth._secrets import Ref
 from openclaw_ray.core.errors_auth import NoCredential
 
 __all__ = ["auth_view", "choose", "credential_of", "held_profile", "looked_at"]
@@ -27,8 +28,12 @@ def choose(
     now: int,
     pin: str | None,
     resolves: Resolves,
+    missing: Callable[[Ref], str | None] | None = None,
 ) -> Held:
     """The profile that a turn gets: ``profile`` if it is named, resting or not; else the first that does not rest.
+
+    ``missing`` reads the secret that a reference leads to, and says why it cannot be had if so: then the next one is
+    tried.
 
     Raises:
         NoCredential: there is none; says what was looked at.
@@ -45,10 +50,13 @@ def choose(
     known = held_profiles(agent_store, shared_store)
     why = {name: reason.value for name, reason in found.excluded.items()}
     for name in found.order if profile is None else [one for one in found.order if one == profile]:
-        if secret_of(known[name].entry) is None:
+        secret = secret_of(known[name].entry)
+        if secret is None:
             why[name] = Reason.NEEDS_REFRESH.value
         elif profile is None and name in found.cooling:
             why[name] = f"{Reason.COOLDOWN.value} for {max(1, round((found.cooling[name] - now) / 1000))} s"
+        elif isinstance(secret, Ref) and missing is not None and (lost := missing(secret)) is not None:
+            why[name] = f"{Reason.UNRESOLVED.value} ({lost})"
         else:
             return known[name]
     if profile is not None:
@@ -62,10 +70,10 @@ def held_profile(profile: str, agent_store: Store, shared_store: Store) -> Held 
     return held_profiles(agent_store, shared_store).get(profile)
 
 
-def credential_of(held: Held, env: Mapping[str, str]) -> Credential:
-    """The credential itself; ``env`` is where a reference leads, which was looked at before."""
+def credential_of(held: Held, read: Callable[[Ref], str]) -> Credential:
+    """The credential itself; ``read`` gives what a reference leads to, which was looked at before."""
     secret = secret_of(held.entry)
-    text = env[secret.id] if isinstance(secret, Ref) else secret or ""
+    text = read(secret) if isinstance(secret, Ref) else secret or ""
     email = held.entry.get("email")
     return Credential(
         held.provider,

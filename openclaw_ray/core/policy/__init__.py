@@ -3,7 +3,7 @@
 from openclaw_ray.core.policy.inherited import Inherited, Layer, Origin, handed_on
 from openclaw_ray.core.policy.names import tool_name
 from openclaw_ray.core.policy.pipeline import Rule, Step, pipeline, sender_lists
-from openclaw_ray.core.policy.rules import Names, ProviderRules, Sender, ToolLists, ToolRules, ToolSettings
+from openclaw_ray.core.policy.rules import Names, ProviderRules, Sender, Senders, ToolLists, ToolRules, ToolSettings
 from openclaw_ray.core.policy.view import Decision, ToolView, effective_tools
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "ProviderRules",
     "Rule",
     "Sender",
+    "Senders",
     "Step",
     "ToolLists",
     "ToolRules",

@@ -3,7 +3,7 @@
 1. profile, with ``alsoAllow``: the agent's own of each, else the global one
 2. the provider's profile, in the same way
 3. global lists   4. the provider's   5. the agent's   6. the agent's for the provider
-7. the sender's: the agent's match, even an empty one, else the global match
+7. the sender's: the agent's match, even an empty one, else the global match; that of each, if several are behind it
 8. the sandbox gate   9. the sub-agent layer   10. what was inherited at the spawn
 
 Each step can only remove. In a step ``deny`` wins; an ``allow`` that is not empty keeps what it means alone. Groups and
@@ -149,6 +149,7 @@ def pipeline(
     provider: str | None = None,
     model: str | None = None,
     sender: Sender | None = None,
+    senders: Sequence[Sender] = (),
     inherited: Inherited | None = None,
 ) -> tuple[Step, ...]:
     """The steps of one session that have an opinion, in their order.
@@ -161,11 +162,12 @@ def pipeline(
         sandboxed: it runs in a sandbox.
         provider, model: of the model in use.
         sender: who wrote what its turn answers.
+        senders: who else is behind the turn, without its being an answer to them.
         inherited: what it was spawned with.
     """
     every, mine = (rules or ToolRules()).settings, own or _NOTHING
     theirs, own_theirs = _provider(every, provider, model), _provider(mine, provider, model)
-    who = sender_lists(rules, own, sender) if sender is not None else None
+    behind = (*(() if sender is None else (sender,)), *senders)
     steps = [
         _profile(Rule.PROFILE, mine, every),
         _profile(Rule.PROVIDER_PROFILE, own_theirs, theirs),
@@ -173,7 +175,7 @@ def pipeline(
         _lists(Rule.PROVIDER, theirs.lists),
         _lists(Rule.AGENT, mine.lists),
         _lists(Rule.AGENT_PROVIDER, own_theirs.lists),
-        _lists(Rule.SENDER, who or ToolLists()),
+        *(_lists(Rule.SENDER, sender_lists(rules, own, one) or ToolLists()) for one in behind),
         *([_sandbox(every.sandbox, mine.sandbox)] if sandboxed else ()),
         *(_subagent(rules.subagents if rules is not None else ToolLists(), leaf) if subagent else ()),
         *(_layers(inherited, sender) if inherited is not None else ()),

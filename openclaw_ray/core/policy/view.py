@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,6 +156,7 @@ def effective_tools(
     provider: str | None = None,
     model: str | None = None,
     sender: Sender | None = None,
+    senders: Sequence[Sender] = (),
     inherited: Inherited | None = None,
 ) -> ToolView:
     """The tools of one session. Pure.
@@ -172,6 +173,7 @@ def effective_tools(
         sandboxed: it runs in a sandbox.
         provider, model: of the model in use.
         sender: who wrote what its turn answers; `None` for a turn that nobody wrote to.
+        senders: who else is behind the turn: their lists hold, and so does the snapshot.
         inherited: what it was spawned with.
     """
     counted = role or role_at(depth, max_spawn_depth).role
@@ -184,6 +186,7 @@ def effective_tools(
         provider=provider,
         model=model,
         sender=sender,
+        senders=senders,
         inherited=inherited,
     )
     return ToolView(session_key, agent_id, depth, str(counted), steps, tuple(sorted(universe)))

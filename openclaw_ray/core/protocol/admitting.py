@@ -13,6 +13,7 @@ from openclaw_ray.core.lifecycle import DeliveryState, RunKind
 from openclaw_ray.core.limits import Compat
 from openclaw_ray.core.message import heir
 from openclaw_ray.core.named_map import MapItem
+from openclaw_ray.core.policy.rules import Senders
 from openclaw_ray.core.protocol.audiences import stamp_of
 from openclaw_ray.core.protocol.child_facts import child_facts
 from openclaw_ray.core.protocol.down import Down
@@ -52,6 +53,8 @@ class Admitting(Messaging):
         if isinstance(parent, Receipt):
             return self._refuse(parent)
         operator = bool(requester.client)
+        if admit.sender is not None and (not operator or (admit.send is not None and admit.send.mode == "notify")):
+            return self._refuse(Receipt("forbidden", error=_no_sender(requester, operator), limit="sender"))
         if admit.route == "ask":
             if not operator:
                 why = "messages to other sessions are the operator's; a session spawns children"
@@ -67,7 +70,7 @@ class Admitting(Messaging):
         if refusal is not None:
             return self._refuse(refused(refusal, agent_id))
         entry = s.agents[normalise_agent_id(agent_id) or agent_id]
-        facts = child_facts(s, requester, entry, admit)
+        facts = child_facts(s, requester, entry, admit, parent)
         if isinstance(facts, Refusal):
             return self._refuse(refused(facts, agent_id))
         if admit.session_key in s.sessions:
@@ -226,6 +229,7 @@ class Admitting(Messaging):
                 DeliveryState.PENDING if admit.route == "spawn" and admit.expects else DeliveryState.NOT_REQUIRED
             ),
             born_turn=parent.turns if admit.activation else 0,
+            senders=None if admit.sender is None else Senders((admit.sender,), 1),
         )
         s.runs[run.id] = run
         session.last_run = run.id
@@ -249,3 +253,10 @@ class Admitting(Messaging):
         else:
             session.run = run.id
             self.s.enqueue(run)
+
+
+def _no_sender(requester: Session, operator: bool) -> str:
+    """Why a message may not say who wrote it: only what the operator brings in has been written by anybody."""
+    if operator:
+        return "a notice is told with a turn of somebody else's: it has no sender; leave out mode or sender"
+    return f"{requester.key} is a session: what it sends has no sender; leave it out"

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from openclaw_ray.core.archive_rules import archive_delay
 from openclaw_ray.core.ledger import LOST_KEPT
 from openclaw_ray.core.lifecycle import SessionState
-from openclaw_ray.core.protocol.records import Run, Session, thaw
+from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import State
 from openclaw_ray.core.thread_rules import ThreadEnd
 
@@ -41,14 +41,7 @@ _NUMBERS = 1 << 20
 
 def find_session(s: State, key: str) -> Session | None:
     """A session from memory or from the journal."""
-    session = s.sessions.get(key)
-    if session is not None:
-        return session
-    data = s.journal.get("sessions", key)
-    if data is None:
-        return None
-    found: Session = thaw(Session, data)
-    return found
+    return s.journaled_session(key)
 
 
 def leave(s: State, session: Session) -> None:

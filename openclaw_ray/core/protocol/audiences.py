@@ -3,9 +3,9 @@
 1. The stamp is made in the step that admits the child, of the parent as it is in that very step: there is no time in
    which the parent could be reset between the two.
 2. A turn is the owner's if it was started by a message of an operator's, or is of a session whose stamp says so. A
-   message from another session is not.
-3. The chats of an agent's main session are the owner's: there are no other senders. What a root may see by itself goes
-   by the turn that it runs now.
+   message from another session is not, nor is one whose sender the operator does not vouch for as the owner.
+3. The chats of an agent's main session are the owner's, but for those. What a root may see by itself goes by the turn
+   that it runs now.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ def _is_owners(session: Session, run: Run) -> bool:
     """Whether a turn of ``session``, in its run ``run``, is the owner's (2)."""
     if run.route == "driver":
         return True
+    if run.senders is not None and not all(one.owner for one in run.senders.who):
+        return False
     if run.route == "ask":
         return ":driver:" in run.requester
     return session.stamp is not None and session.stamp.sender_is_owner is True

@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from openclaw_ray.core.lanes import Waiting, may_bind
 from openclaw_ray.core.lifecycle import RunKind, RunState
 from openclaw_ray.core.liveness import RESUMES_MOST
@@ -20,7 +22,11 @@ from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.messages import Bound, Completed, Exit, Grow, Resumed, Spec, Start
 from openclaw_ray.core.protocol.records import Actor, Run, Session
 from openclaw_ray.core.protocol.state import State
+from openclaw_ray.core.protocol.steered import tell_steered
 from openclaw_ray.core.resume_text import resume_text
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.policy.rules import Sender
 
 __all__ = ["Birth"]
 
@@ -144,6 +150,8 @@ class Birth(Admitting):
             s.touch(record)
         s.event("run", run, warm=warm)
         s.effect(Start(actor.id, actor.epoch, self.spec(run, session)))
+        if session.waiting and s.exchanges:
+            tell_steered(s, self.down, run)
 
     def _start_clock(self, run: Run, now: float) -> None:
         """The deadline counts from the first start (PROTOCOL.md 5.5)."""
@@ -234,6 +242,7 @@ class Birth(Admitting):
             () if resumed or run.waits is None else run.waits.told,
             s.depth_cap,
             s.limits.attachments,
+            _writer(run),
             self.threads.bindings(run),
             at.conversation if at is not None and at.bound else "",
         )
@@ -337,3 +346,9 @@ def _told(run: Run) -> str:
 def _has_files(session: Session) -> bool:
     """Its input is wanted at each turn: the next one may be on a node where its attachments are not."""
     return session.facts is not None and session.facts.attachments is not None
+
+
+def _writer(run: Run) -> Sender | None:
+    """Who wrote the newest message of the turn, if it answers senders alone."""
+    senders = run.senders
+    return senders.who[-1] if senders is not None and senders.turn == run.turns and run.kind != RunKind.RESUME else None

@@ -7,18 +7,23 @@
    never gets to another agent (SCENARIOS.md 43).
 4. What would have to be sandboxed is refused while there is no backend for it, last, so that who breaks another rule
    hears of that.
-5. Tools: what the requester has taken over itself and what the spawn asks for; a child never has more than that.
+5. Tools: what the requester has taken over itself, what holds for the senders behind its turn, and what the spawn asks
+   for; a child never has more than that.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.attachments import ROOT_PATH, over_limits
 from openclaw_ray.core.limits import AgentSettings
 from openclaw_ray.core.model_choice import choose, thinking_level
 from openclaw_ray.core.policy.inherited import handed_on
+from openclaw_ray.core.policy.pipeline import sender_lists
+from openclaw_ray.core.policy.rules import ToolLists
 from openclaw_ray.core.protocol.messages import Admit
-from openclaw_ray.core.protocol.records import Session
+from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.sandbox_rules import check_sandbox, no_backend, sandboxed
 from openclaw_ray.core.session_facts import ChildAsk, SessionFacts
@@ -28,13 +33,14 @@ __all__ = ["child_facts", "main_facts"]
 _NOTHING = ChildAsk()
 _UNSET = AgentSettings()
 
-_NOTHING = ChildAsk()
 
-
-def child_facts(s: State, requester: Session, entry: AgentEntry, admit: Admit) -> SessionFacts | Refusal | None:
-    """The facts of the child that ``requester`` asks for, or why it may not be so."""
+def child_facts(
+    s: State, requester: Session, entry: AgentEntry, admit: Admit, parent: Run
+) -> SessionFacts | Refusal | None:
+    """The facts of the child that ``requester`` asks for in its run ``parent``, or why it may not be so."""
     target, own = entry.limits.settings, _settings(s, requester.agent)
-    if admit.ask is None and target is None and own is None and requester.facts is None:
+    senders = _of_senders(s, requester, parent) if admit.activation and parent.senders is not None else ()
+    if admit.ask is None and target is None and own is None and requester.facts is None and not senders:
         return None
     ask, target, own = admit.ask or _NOTHING, target or _UNSET, own or _UNSET
     caller = requester.facts or main_facts_of(own)
@@ -67,6 +73,9 @@ def child_facts(s: State, requester: Session, entry: AgentEntry, admit: Admit) -
         return refusal
     if boxed:
         return no_backend(entry.id, target.sandbox, target.sandbox_path)
+    inherited = caller.inherited
+    for lists in senders:
+        inherited = handed_on(inherited, requester.key, sender=lists)
     facts = SessionFacts(
         workspace=workspace,
         cwd=ask.cwd or workspace,
@@ -78,7 +87,7 @@ def child_facts(s: State, requester: Session, entry: AgentEntry, admit: Admit) -
         home=target.workspace,
         attachments=ask.attachments,
         delegation=target.delegation,
-        inherited=handed_on(caller.inherited, requester.key, asked=ask.tools),
+        inherited=handed_on(inherited, requester.key, asked=ask.tools),
         mode=ask.mode,
     )
     return None if facts == SessionFacts() else facts
@@ -113,6 +122,14 @@ def main_facts_of(settings: AgentSettings) -> SessionFacts:
 def _settings(s: State, agent_id: str) -> AgentSettings | None:
     entry = s.agents.get(agent_id)
     return entry.limits.settings if entry is not None else None
+
+
+def _of_senders(s: State, requester: Session, parent: Run) -> Sequence[ToolLists]:
+    """What holds now for each sender behind a turn of ``requester``'s (5)."""
+    entry = s.agents.get(requester.agent)
+    own = entry.limits.tools if entry is not None else None
+    who = parent.senders.who if parent.senders is not None else ()
+    return [lists for one in who if (lists := sender_lists(s.limits.tools, own, one)) is not None]
 
 
 def _context(requester: Session, same: bool, ask: ChildAsk) -> Refusal | None:

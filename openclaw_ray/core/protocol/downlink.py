@@ -17,6 +17,7 @@ from openclaw_ray.core.session_facts import SessionFacts
 
 if TYPE_CHECKING:
     from openclaw_ray.core.attachments import AttachmentLimits
+    from openclaw_ray.core.policy.rules import Sender
     from openclaw_ray.core.thread_rules import Bindings
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Replied",
     "Resumed",
     "Spec",
+    "Steered",
     "Stopped",
     "Warn",
 ]
@@ -105,6 +107,17 @@ class Replied:
     sent: Sent
 
 
+@compact
+@dataclass(frozen=True, slots=True)
+class Steered:
+    """A message that the running turn may take (`steered`): the run ``message`` that waits behind it."""
+
+    message: str
+    activation: str
+    text: str
+    source: MessageSource | None = None
+
+
 DownMessage: TypeAlias = (
     Bound
     | Completed
@@ -114,6 +127,7 @@ DownMessage: TypeAlias = (
     | Warn
     | Permit
     | Replied
+    | Steered
     | Admitted
     | BindThread
     | Post
@@ -138,6 +152,7 @@ class Spec:
         told: the messages that a run which waited for one is started with, oldest first; ``text`` is the newest.
         depth_cap: a session at this depth spawns nothing.
         attachments: bounds of what its spawns may hand on as files; `None` where that is not enabled.
+        sender: who wrote ``text``, if that was told.
         bindings: thread bindings that hold for its spawns; `None` where no channel could bind a conversation.
         conversation: the one that its answer is said in; empty for none.
     """
@@ -172,5 +187,6 @@ class Spec:
     told: tuple[Told, ...] = ()
     depth_cap: int = 0
     attachments: AttachmentLimits | None = None
+    sender: Sender | None = None
     bindings: Bindings | None = None
     conversation: str = ""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from openclaw_ray.core.message import MessageSource, News
 from openclaw_ray.core.protocol.negotiation import Phase, announce_prompt, reply_prompt
 from openclaw_ray.core.protocol.records import Record, journaled
 from openclaw_ray.core.sent import SendStatus, Sent
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.policy.rules import Sender
 
 __all__ = ["Exchange"]
 
@@ -29,6 +33,7 @@ class Exchange(Record):
         heard: the waiter's program has the reply.
         hearer: session key that hears of the end; empty when nobody does.
         run: the run that has the turn now.
+        who: senders behind the run that sent it; what the requester does of it is still for them.
     """
 
     id: str
@@ -60,6 +65,11 @@ class Exchange(Record):
     """There is no ping-pong between these two."""
     notice: bool = False
     """It is a notice: nothing but news for its target."""
+    who: tuple[Sender, ...] = ()
+    steer: bool = False
+    """The turn that runs may take its first message."""
+    steered: bool = False
+    """It has."""
 
     @property
     def over(self) -> bool:
@@ -94,6 +104,7 @@ class Exchange(Record):
             self.latest if taken else None,
             self.announce,
             not self.over,
+            self.steered,
         )
 
     def news(self) -> News:

@@ -9,12 +9,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from openclaw_ray.core import lineage
 from openclaw_ray.core.lifecycle import RunKind, SessionState
 from openclaw_ray.core.message import Talk
 from openclaw_ray.core.protocol.archiving import find_session
 from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import AgentEntry, State
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.policy.rules import Senders
 
 __all__ = ["awaken", "message_run", "nested_lane", "run_above"]
 
@@ -60,6 +65,7 @@ def message_run(
     client: str = "",
     waiter_depth: int = -1,
     kind: RunKind = RunKind.MESSAGE,
+    senders: Senders | None = None,
 ) -> Run:
     """Make the run and put it in line; ``waiter_depth`` is what the waiter counts as, -1 if nobody waits (3)."""
     awaken(s, session)
@@ -87,6 +93,7 @@ def message_run(
         turns=0 if kind is RunKind.MESSAGE else 1,
         expects=False,
         talk=talk,
+        senders=senders,
     )
     s.runs[run.id] = run
     session.last_run = run.id

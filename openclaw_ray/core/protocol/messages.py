@@ -17,6 +17,7 @@ from openclaw_ray.core.protocol.downlink import (
     Replied,
     Resumed,
     Spec,
+    Steered,
     Stopped,
     Warn,
 )
@@ -57,6 +58,7 @@ from openclaw_ray.core.protocol.thread_words import (
     Unbind,
 )
 from openclaw_ray.core.protocol.up import (
+    TAKEN,
     Admit,
     Answer,
     Bye,
@@ -77,6 +79,7 @@ from openclaw_ray.core.protocol.up import (
     Started,
     Step,
     StopAsk,
+    TakeSteered,
     Took,
     UsageAdded,
     Verdict,
@@ -84,6 +87,7 @@ from openclaw_ray.core.protocol.up import (
 
 __all__ = [
     "BINDING",
+    "TAKEN",
     "TEXT_LIMIT",
     "VALUE_LIMIT",
     "Admit",
@@ -137,10 +141,12 @@ __all__ = [
     "Spec",
     "Start",
     "Started",
+    "Steered",
     "Step",
     "Stop",
     "StopAsk",
     "Stopped",
+    "TakeSteered",
     "ThreadBound",
     "ThreadOver",
     "Took",

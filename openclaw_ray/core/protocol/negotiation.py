@@ -51,6 +51,8 @@ class Why(StrEnum):
     """One side was stopped."""
     ONE_WAY = "one way"
     """There is no ping-pong between these two."""
+    STEERED = "steered"
+    """The turn that ran has taken the message: there is no reply to it."""
 
 
 class Action(StrEnum):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from openclaw_ray.core.audience import Stamp
 from openclaw_ray.core.handoff import HandOff
@@ -23,6 +23,9 @@ from openclaw_ray.core.protocol.permits import Asked
 from openclaw_ray.core.protocol.restart import Restart
 from openclaw_ray.core.results import Usage
 from openclaw_ray.core.session_facts import SessionFacts
+
+if TYPE_CHECKING:
+    from openclaw_ray.core.policy.rules import Senders
 
 __all__ = [
     "Actor",
@@ -175,6 +178,8 @@ class Run(Record):
     """Its place among the runs of a task that was steered (`steering`); `None` if it was not."""
     suspended_at: float | None = None
     """Wall-clock seconds at which its delivery was suspended."""
+    senders: Senders | None = None
+    """Who wrote what it answers, as far as that was told; `None` for most."""
     post: str = ""
     """The thread that its answer is said in, besides; empty for none."""
     # memory alone

@@ -59,6 +59,7 @@ from openclaw_ray.core.protocol.messages import (
     Step,
     StopAsk,
     Stopped,
+    TakeSteered,
     ThreadBound,
     ThreadOver,
     Took,
@@ -74,6 +75,7 @@ from openclaw_ray.core.protocol.resuming import Resuming
 from openclaw_ray.core.protocol.retention import Retention
 from openclaw_ray.core.protocol.session_views import SessionViews
 from openclaw_ray.core.protocol.state import State
+from openclaw_ray.core.protocol.steered import take_steered
 from openclaw_ray.core.protocol.steering import STEER, Steering
 from openclaw_ray.core.protocol.stopping import Stopping
 from openclaw_ray.core.protocol.turns import Turns
@@ -246,6 +248,8 @@ class Registry(Entries):
                 self.clients.join(event)
             case SendOver():
                 self.birth.talks.send_over(event)
+            case TakeSteered():
+                return take_steered(self.s, self.ending, event)
             case ChannelUp():
                 self.birth.threads.up(event)
             case ThreadBound():

@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from openclaw_ray.core import lineage
 from openclaw_ray.core.lifecycle import DeliveryState, RunKind
 from openclaw_ray.core.message import heir
@@ -60,6 +62,7 @@ def revive(s: State, session: Session, dead: Run) -> None:
         talk=heir(dead.talk),
         deliver_to=dead.requester if announced else "",
         delivery=DeliveryState.PENDING if announced and dead.expects else DeliveryState.NOT_REQUIRED,
+        senders=None if dead.senders is None else replace(dead.senders, turn=0),
     )
     run.klass = s.reuse_class(entry, run.root, run.id)
     s.runs[run.id] = run

@@ -27,7 +27,7 @@ from openclaw_ray.core.protocol.exchange import Exchange
 from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.journal import Journal, Write
 from openclaw_ray.core.protocol.messages import Archive, Branch, DownMessage, Effect, Row
-from openclaw_ray.core.protocol.records import Actor, Claim, Client, Mark, Receiver, ReuseClass, Run, Session
+from openclaw_ray.core.protocol.records import Actor, Claim, Client, Mark, Receiver, ReuseClass, Run, Session, thaw
 from openclaw_ray.core.protocol.thread_record import Thread
 
 __all__ = ["AgentEntry", "State", "child_key", "table_of"]
@@ -153,6 +153,8 @@ class State:
                 self._dirty[table_of(record), record.id] = record
             case Session():
                 self._dirty["sessions", record.key] = record
+                if self.sessions.get(record.key) is record:  # it may have left memory in this very transaction
+                    self._retired.discard(("sessions", record.key))
             case Actor():
                 self._dirty["actors", record.id] = record
             case Client():
@@ -411,12 +413,29 @@ class State:
     # ------------------------------------------------------------------ reading back
 
     def journaled_run(self, run_id: str) -> Run | None:
-        """A run from memory or from the journal."""
+        """A run from memory or from the journal, as it is now: one may have left memory in this transaction."""
         run = self.runs.get(run_id)
         if run is not None:
             return run
+        if ("runs", run_id) in self._dirty:
+            written: Run | None = self._dirty["runs", run_id]
+            return written
         data = self.journal.get("runs", run_id)
         return None if data is None else thaw_run(data)
+
+    def journaled_session(self, key: str) -> Session | None:
+        """A session from memory or from the journal, in the same way."""
+        session = self.sessions.get(key)
+        if session is not None:
+            return session
+        if ("sessions", key) in self._dirty:
+            written: Session | None = self._dirty["sessions", key]
+            return written
+        data = self.journal.get("sessions", key)
+        if data is None:
+            return None
+        found: Session = thaw(Session, data)
+        return found
 
     def snapshot(self) -> Mapping[str, int]:
         """Counts for statistics and for the check that nothing leaks."""
@@ -438,7 +457,5 @@ def table_of(run: Run) -> str:
 
 def thaw_run(data: bytes) -> Run:
     """A run from its journaled form."""
-    from openclaw_ray.core.protocol.records import thaw
-
     run: Run = thaw(Run, data)
     return run

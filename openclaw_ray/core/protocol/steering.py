@@ -163,6 +163,7 @@ class Steering:
             restart=Restart(generation(old) + 1, (*replaces(old), old.id)),
             post=old.post,
             talk=None if old.talk is None else replace(old.talk, exchange="", news=()),
+            senders=None if old.senders is None else replace(old.senders, turn=0),
         )
         s.runs[new.id] = new
         lineage.born(s.runs, new.id, new)

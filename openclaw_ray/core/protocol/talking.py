@@ -13,7 +13,9 @@
 5. **stopped**: a stop of either side ends it. The turn that the other side has goes on, and nothing follows from it.
 6. **unstick**: when every process there may be is held by a turn that waits, and one of them waits for a reply that has
    no process to come from, the newest such wait ends at once, as if its time were over: nobody waits for ever.
-7. A plain function that has spawned is not called with a reply: it would spawn again (PROTOCOL.md 5.3). To it a message
+7. The turn that runs at the target may take a message with mode ``steer`` (`steered`): that is the end of it, which
+   wakes nobody.
+8. A plain function that has spawned is not called with a reply: it would spawn again (PROTOCOL.md 5.3). To it a message
    is one way.
 """
 
@@ -23,7 +25,8 @@ from collections.abc import Container
 from dataclasses import replace
 
 from openclaw_ray.core.lifecycle import RunKind, RunState, SessionState
-from openclaw_ray.core.message import HOPS_MOST, Talk
+from openclaw_ray.core.message import HOPS_MOST, MessageMode, Talk
+from openclaw_ray.core.policy.rules import Senders
 from openclaw_ray.core.protocol.archiving import find_session
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.exchange import Exchange
@@ -32,6 +35,7 @@ from openclaw_ray.core.protocol.messages import Admit, Replied, SendOver
 from openclaw_ray.core.protocol.negotiation import Action, Move, Phase, Said, Why, heard_text, next_move
 from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import AgentEntry, State
+from openclaw_ray.core.protocol.steered import tell_steered
 from openclaw_ray.core.sent import SendStatus
 from openclaw_ray.core.tokens import TokenContext, silence
 
@@ -68,7 +72,13 @@ class Talking:
             depth = -1 if sender is None else sender.reserve_depth
         exchange.run = admit.run
         on = replace(talk, exchange=exchange.id)
-        message_run(self.s, target, entry, admit.run, admit.task, on, client=client, waiter_depth=depth)
+        senders = None if admit.sender is None else Senders((admit.sender,), 1)
+        message_run(
+            self.s, target, entry, admit.run, admit.task, on, client=client, waiter_depth=depth, senders=senders
+        )
+        exchange.steer = admit.send.mode == MessageMode.STEER
+        if exchange.steer:
+            tell_steered(self.s, self.down, self.s.runs.get(target.run), admit.run)
         return exchange
 
     def _exchange(
@@ -87,6 +97,8 @@ class Talking:
             sender.id if sender is not None else "",
             hearer="" if requester.client else requester.key,
         )
+        if sender is not None and sender.senders is not None:
+            exchange.who = sender.senders.who
         exchange.one_way = exchange.limit < 0
         exchange.limit = max(0, exchange.limit)
         s.exchanges[exchange.id] = exchange
@@ -109,6 +121,12 @@ class Talking:
         if exchange is None or exchange.over or exchange.run != run.id:
             return
         said = Said(run.state, run.outcome.text if run.outcome is not None else None)
+        if exchange.steered:
+            exchange.why = Why.STEERED.value
+            self._over(exchange)
+            self._tell(exchange)
+            self._settle(exchange)
+            return
         self._note(exchange, run, said)
         left = HOPS_MOST - exchange.hops - exchange.turns
         move = next_move(exchange.phase, exchange.turns, exchange.limit, left, said)
@@ -153,7 +171,7 @@ class Talking:
         self.s.touch(exchange)
 
     def _takes_replies(self, exchange: Exchange) -> bool:
-        """Whether the requester is called with the reply (7)."""
+        """Whether the requester is called with the reply (8)."""
         session = self.s.sessions.get(exchange.requester)
         entry = self.s.agents.get(session.agent) if session is not None else None
         if entry is None or entry.follow_up or not exchange.sender_run:
@@ -175,7 +193,8 @@ class Talking:
         exchange.run = run_id
         hops = exchange.hops + exchange.turns
         talk = Talk(exchange.id, exchange.chain, hops)
-        message_run(s, session, entry, run_id, exchange.latest or "", talk)
+        senders = Senders(exchange.who) if exchange.who and key == exchange.requester else None
+        message_run(s, session, entry, run_id, exchange.latest or "", talk, senders=senders)
 
     def _over(self, exchange: Exchange) -> None:
         exchange.phase, exchange.run = Phase.OVER, ""
@@ -237,6 +256,9 @@ class Talking:
                 self._tell(exchange)
             elif exchange.over and exchange.hearer:
                 self.s.news.setdefault(exchange.hearer, {})[exchange.id] = None
+            if exchange.steer and not exchange.over:
+                target = self.s.sessions.get(exchange.target)
+                tell_steered(self.s, self.down, self.s.runs.get(target.run) if target else None, exchange.run)
 
     def send_over(self, event: SendOver) -> None:
         """The waiter waits no more (3)."""
@@ -277,14 +299,16 @@ class Talking:
         """A session without a turn has news: it gets one, if its agent takes further turns (4)."""
         s = self.s
         found = [s.exchanges[x] for x in s.news.get(session.key, ())]
-        heard = [x for x in found if not x.notice and x.why != Why.STOPPED]
+        heard = [x for x in found if not x.notice and x.why not in (Why.STOPPED, Why.STEERED)]
         entry = s.agents.get(session.agent)
         if not heard or session.run or session.depth > 0 or entry is None or not entry.follow_up:
             return
         newest = max(heard, key=lambda x: x.hops + x.turns)
         talk = Talk("", newest.chain, newest.hops + newest.turns)
         run_id = f"hearing-{session.session_id}-{s.seq + 1}"
-        message_run(s, session, entry, run_id, "", talk, kind=RunKind.COMPLETION)
+        who = tuple(dict.fromkeys(one for x in heard for one in x.who))
+        senders = Senders(who) if who else None
+        message_run(s, session, entry, run_id, "", talk, kind=RunKind.COMPLETION, senders=senders)
 
     def give(self, run: Run) -> None:
         """The news of its session goes into the start of a run (4)."""

@@ -9,6 +9,8 @@
 4. What was in the session's line when its run began to wait is told at once, as it would wait behind that run for ever.
    It has no turn of its own, and ends without a reply.
 5. The same message again is as the first time.
+6. Its senders are the run's from then on, besides those it had. The next turn is an answer to them only if nobody else
+   says anything.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from dataclasses import replace
 
 from openclaw_ray.core.lifecycle import RunKind, RunState
 from openclaw_ray.core.message import MessageMode, Talk
+from openclaw_ray.core.policy.rules import Senders
 from openclaw_ray.core.protocol.batch import Told
 from openclaw_ray.core.protocol.messages import Admit, Outcome
 from openclaw_ray.core.protocol.records import Run, Session
@@ -48,6 +51,7 @@ def tell(s: State, requester: Session, session: Session, admit: Admit, chain: Ta
         return Receipt("error", error=text, limit=INBOX, value=len(told), maximum=most, path="ray.inbox.max")
     sender = "" if requester.client else requester.key
     _note(s, run, Told(admit.task, sender, admit.run, s.clock.wall()))
+    _wrote(run, None if admit.sender is None else Senders((admit.sender,), 1), alone=not told)
     if chain is not None:
         run.talk = replace(run.talk or Talk(), chain=chain.chain, hops=chain.hops)
     if run.state is RunState.PAUSED and not run.interrupted:
@@ -67,6 +71,7 @@ def take_line(s: State, run: Run, session: Session) -> list[Run]:
     for message in line:
         exchange = None if message.talk is None else s.exchanges.get(message.talk.exchange)
         sender = "" if exchange is None else exchange.requester
+        _wrote(run, message.senders, alone=message is line[0])
         _note(s, run, Told(message.task, sender, message.id, message.created))
         if message.talk is not None:
             run.talk = replace(run.talk or Talk(), chain=message.talk.chain, hops=message.talk.hops)
@@ -79,3 +84,12 @@ def _note(s: State, run: Run, message: Told) -> None:
     assert run.waits is not None
     run.waits = replace(run.waits, told=(*run.waits.told, message))
     s.touch(run)
+
+
+def _wrote(run: Run, senders: Senders | None, *, alone: bool) -> None:
+    """Note who wrote a message for its next turn (6); ``alone``: it is the first one for that."""
+    had, new = run.senders or Senders(()), senders or Senders(())
+    turn = run.turns + 1
+    answers = new.turn == 1 and (alone or had.turn == turn)
+    who = tuple(dict.fromkeys((*had.who, *new.who)))
+    run.senders = Senders(who, turn if answers else 0) if who else None

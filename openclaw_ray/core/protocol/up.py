@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from openclaw_ray.core.compact import compact
 from openclaw_ray.core.lifecycle import RunState
@@ -16,7 +16,11 @@ from openclaw_ray.core.protocol.thread_words import ChannelUp, Posted, ThreadBou
 from openclaw_ray.core.results import Completion, Receipt, Usage
 from openclaw_ray.core.session_facts import ChildAsk
 
+if TYPE_CHECKING:
+    from openclaw_ray.core.policy.rules import Sender
+
 __all__ = [
+    "TAKEN",
     "Admit",
     "Answer",
     "Bye",
@@ -37,6 +41,7 @@ __all__ = [
     "Started",
     "Step",
     "StopAsk",
+    "TakeSteered",
     "Took",
     "UsageAdded",
     "Verdict",
@@ -256,6 +261,20 @@ class SendOver:
     heard: bool
 
 
+TAKEN = "taken"
+"""Word of the `Verdict` on a `TakeSteered` that the turn has got; else ``refused``."""
+
+
+@compact
+@dataclass(frozen=True, slots=True)
+class TakeSteered:
+    """The turn asks for a message that it was told of (`steered`)."""
+
+    run: str
+    activation: str
+    message: str
+
+
 Event: TypeAlias = (
     Hello
     | Join
@@ -277,6 +296,7 @@ Event: TypeAlias = (
     | LimitDone
     | BackOff
     | SendOver
+    | TakeSteered
     | ChannelUp
     | ThreadBound
     | Posted
@@ -304,6 +324,7 @@ class Admit:
         ask: what is asked for beyond that.
         send: of a message: to whom and how.
         steers: the run or session that is to be interrupted, for route ``steer`` (`steering`); ``task`` is the message.
+        sender: who wrote the message, as the operator vouches.
         conversation: of route ``say``: where it was said, by the id of the channel that the client serves.
     """
 
@@ -329,6 +350,7 @@ class Admit:
     ask: ChildAsk | None = None
     send: SendAsk | None = None
     steers: str = ""
+    sender: Sender | None = None
     conversation: str = ""
 
 

@@ -16,7 +16,7 @@ from openclaw_ray.agents._cloudpickle import standing_in
 from openclaw_ray.agents.bundle import LoadedBundle, load_bundle
 from openclaw_ray.agents.run_turn import TurnRunner
 from openclaw_ray.core.protocol.activation import Activation, StartAnswer
-from openclaw_ray.core.protocol.messages import Completed, DownMessage, Hello, Refused, Report, Spec, Verdict
+from openclaw_ray.core.protocol.messages import TAKEN, Completed, DownMessage, Hello, Refused, Report, Spec, Verdict
 from openclaw_ray.testing.local.courier import LocalCourier
 from openclaw_ray.testing.local.memory import ProcessMemory
 from openclaw_ray.testing.local.turn import LocalTurn
@@ -172,8 +172,8 @@ class LocalSession:
     def verdict(self, verdict: Verdict) -> None:
         """The registry's word on an outcome, or on a stop that the turn asked for."""
         turn = self.turn
-        if verdict.word in ("marked", "refused") and turn is not None:
-            turn.requester.hear_verdict(verdict)
+        if verdict.word in ("marked", "refused", TAKEN) and turn is not None:
+            turn.hear_verdict(verdict)
         with self._lock:
             self.activation.verdict(verdict.run)
         to = verdict.deliver

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from openclaw_ray.core.message import SendAsk
 from openclaw_ray.core.protocol.messages import Bye, DownMessage, Verdict
 from openclaw_ray.core.protocol.messages import Join as JoinEvent
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.testing.simulator.named_try import NamedTry
 from openclaw_ray.testing.simulator.network import Lost
-from openclaw_ray.testing.simulator.plans import Ask, Join, Map, Operation, Reset, Spawn, Steer, Stop, Tell, Work
+from openclaw_ray.testing.simulator.plans import Ask, Join, Map, Operation, Reset, Send, Spawn, Steer, Stop, Tell, Work
 from openclaw_ray.testing.simulator.reset_try import ResetTry
 from openclaw_ray.testing.simulator.script import Script, Steps
 from openclaw_ray.testing.simulator.talker import Talker
@@ -171,6 +172,8 @@ class ClientScript(Script):
                 yield from self._patient(self.steer(child, plan))
             case Tell(child, plan):
                 yield from self._tell(child, plan)
+            case Send():
+                yield from self._send(op)
             case Ask(agent, plan, patience):
                 yield from self._ask(agent, plan, patience)
             case _:
@@ -222,6 +225,17 @@ class ClientScript(Script):
             del self.family.children[message.run]
         elif message.accepted:
             self.spawned.append(message)
+
+    def _send(self, op: Send) -> Steps:
+        world, until = self.process.world, self.process.world.now + op.wait
+        sent = self.family.send(op.plan, SendAsk(f"agent:{op.agent}:main", wait=op.wait > 0, mode=op.mode))
+        self.process.pump()
+        yield from self._wait(lambda: sent.receipt is not None)
+        if not self.waits_for(sent):
+            return
+        self.process.after(op.wait + 1e-6, self.poke)
+        yield lambda: sent.reply is not None or world.now >= until or self._late
+        self.family.leave(sent)
 
     def _ask(self, agent: str, plan: int, patience: float) -> Steps:
         world = self.process.world

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openclaw_ray.core.mapping import Ticket
+from openclaw_ray.core.message import MessageMode, SendAsk
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import (
     Admit,
@@ -17,19 +18,22 @@ from openclaw_ray.core.protocol.messages import (
     Completed,
     Consumed,
     DownMessage,
+    Replied,
+    SendOver,
     StopAsk,
     Stopped,
     Took,
     Verdict,
 )
 from openclaw_ray.core.results import Receipt, StopReport
+from openclaw_ray.core.sent import Sent
 from openclaw_ray.testing.simulator.network import Lost
 from openclaw_ray.testing.simulator.talker import Talker
 
 if TYPE_CHECKING:
     from openclaw_ray.testing.simulator.script import Script
 
-__all__ = ["Child", "Family"]
+__all__ = ["Child", "Family", "Sending"]
 
 
 @dataclass(slots=True)
@@ -50,6 +54,18 @@ class Child:
     def accepted(self) -> bool:
         """True once it is known to be admitted."""
         return self.receipt is not None and self.receipt.accepted
+
+
+@dataclass(slots=True)
+class Sending:
+    """One message that was sent: its run, and the reply if it came while it was waited for."""
+
+    run: str
+    order: int
+    ask: SendAsk
+    receipt: Receipt | None = None
+    reply: Sent | None = None
+    over: bool = False
 
 
 @dataclass(slots=True)
@@ -75,6 +91,7 @@ class Family:
         self.stops: dict[str, _StopAsked] = {}
         self._order = 0
         self._steers: dict[str, Child] = {}
+        self.sends: dict[str, Sending] = {}
 
     # ------------------------------------------------------------------ birth
 
@@ -121,8 +138,11 @@ class Family:
         )
         return child
 
-    def answered(self, child: Child, receipt: Receipt) -> None:
-        """The receipt of a child."""
+    def answered(self, child: Child | Sending, receipt: Receipt) -> None:
+        """The receipt of a child, or of a message."""
+        if isinstance(child, Sending):
+            self._send_answered(child, receipt)
+            return
         child.receipt = receipt
         if not receipt.told:
             self.host.cluster.monitor.answered(child.run, receipt)
@@ -133,6 +153,30 @@ class Family:
             if receipt.accepted and asked.key == self.key and child.order <= asked.order:
                 self.host.cluster.monitor.asked_before(stop, child.run)
         self.script.receipt(child)
+
+    def send(self, plan: int, ask: SendAsk) -> Sending:
+        """Ask for a message; the caller pumps the courier."""
+        self._order += 1
+        send = Sending(self.host.world.mint("r"), self._order, ask)
+        self.sends[send.run] = send
+        new = self.host.world.mint("s")
+        admit = Admit(send.run, "", new, "send", self.key, str(plan), self.activation, expects=False, send=ask)
+        self.host.admit(admit, (self, send))
+        return send
+
+    def _send_answered(self, send: Sending, receipt: Receipt) -> None:
+        send.receipt = receipt
+        if receipt.accepted and not receipt.told and send.ask.mode != MessageMode.NOTIFY:
+            self.host.cluster.monitor.answered(send.run, receipt)
+            self.host.cluster.monitor.talks.accepted(send.run, self.key, steers=send.ask.mode == MessageMode.STEER)
+        self.script.poke()
+
+    def leave(self, send: Sending) -> None:
+        """The reply is waited for no longer; with it, the program has it now."""
+        send.over = True
+        if send.reply is not None:
+            self.host.cluster.monitor.talks.replied(self.receiver, send.run, send.reply)
+        self.host.post(SendOver(self.receiver, send.run, send.reply is not None))
 
     def steer(self, old: Child, plan: int) -> Child:
         """Ask that a child go on with another plan; the caller pumps the courier."""
@@ -154,6 +198,11 @@ class Family:
                 child = self.children.get(message.run)
                 if child is not None and child.end is None:
                     child.bound = message
+            case Replied():
+                send = self.sends.get(message.send)
+                if send is not None and not send.over and send.reply is None:
+                    send.reply = message.sent
+                    self.script.poke()
             case Stopped():
                 stop = self.stops.get(message.stop)
                 if stop is not None and stop.report is None:
@@ -240,7 +289,10 @@ class Family:
         """Take back what no step has carried (PROTOCOL.md 6.4): events go before admits, it would be born later."""
         for _, child in self.host.courier.drop_unsent(self.activation):
             child.receipt = Receipt("error", error="stopped before it was sent")
-            self.script.receipt(child)
+            if isinstance(child, Sending):
+                self.script.poke()
+            else:
+                self.script.receipt(child)
 
     def stopped(self, stop: str) -> bool:
         """True once the stop's report is there, or the stop was refused."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from random import Random
 
 from openclaw_ray.core.limits import PoolReuse, RuntimeLimits
+from openclaw_ray.core.visibility import SessionRules, Visibility
 from openclaw_ray.testing.simulator.network import Habits
 from openclaw_ray.testing.simulator.plans import (
     Ask,
@@ -22,8 +23,10 @@ from openclaw_ray.testing.simulator.plans import (
     Program,
     Reset,
     Say,
+    Send,
     Spawn,
     Stop,
+    Take,
     Use,
     Work,
     Yield,
@@ -55,7 +58,53 @@ def schedule_by(choose: Random, weather: Weather) -> Schedule:
         setup = replace(setup, patience=choose.choice((0.3, 3.0, 20.0)))
     faults = random_faults(choose, weather)
     setup, program = _archiving(setup, program)
-    return Schedule(choose.randrange(1 << 32), program, setup, faults, weather=weather.value)
+    seed = choose.randrange(1 << 32)
+    setup, program = talking(Random(f"talk-{seed}"), setup, program)
+    return Schedule(seed, program, setup, faults, weather=weather.value)
+
+
+def talking(choose: Random, setup: Setup, program: Program) -> tuple[Setup, Program]:
+    """Have the programs of a third of the schedules send messages; with dice of its own, so that the others fall as
+    they do without it."""
+    if choose.random() > 0.35:
+        return setup, program
+    rules = SessionRules(visibility=Visibility.ALL, max_ping_pong_turns=choose.choice((0, 1, 2, 5, 5)))
+    limits = replace(setup.limits, sessions=rules, ping_pong_with_subagents=choose.random() < 0.7)
+    plans, first = dict(program.plans), max(program.plans, default=0) + 1
+    answers = tuple(range(first, first + 3))
+    for number in answers:
+        ops: list[Operation] = [Work(round(choose.choice((0.0, 0.01, 0.1)) * choose.random(), 4))]
+        if choose.random() < 0.4:
+            ops.append(_message(choose, answers))
+        if choose.random() < 0.5:
+            ops.append(Take(choose.choice((0.0, 0.05, 0.3))))
+        plans[number] = Plan((tuple(ops),), unclean=choose.random() < 0.05)
+    for number, plan in program.plans.items():
+        if choose.random() < 0.5:
+            plans[number] = replace(plan, turns=tuple(_with_messages(choose, turn, answers) for turn in plan.turns))
+    clients = tuple(_with_messages(choose, ops, answers, client=True) for ops in program.clients)
+    return replace(setup, limits=limits), Program(plans, clients)
+
+
+def _with_messages(
+    choose: Random, ops: tuple[Operation, ...], answers: tuple[int, ...], *, client: bool = False
+) -> tuple[Operation, ...]:
+    found = list(ops)
+    for _ in range(choose.choice((0, 1, 1, 2))):
+        found.insert(choose.randint(0, len(found)), _message(choose, answers))
+    if not client and choose.random() < 0.4:
+        found.insert(choose.randint(0, len(found)), Take(choose.choice((0.0, 0.02, 0.3))))
+    return tuple(found)
+
+
+def _message(choose: Random, answers: tuple[int, ...]) -> Send:
+    return Send(
+        choose.choice(("worker", "worker", "other")),
+        choose.choice(answers),
+        choose.choice((0.0, 0.0, 0.05, 0.5, 5.0)),
+        choose.choice(("", "", "", "steer", "steer", "steer", "notify", "resume")),
+        choose.choice((-1, -1, 0, 0, 1)),
+    )
 
 
 def _archiving(setup: Setup, program: Program) -> tuple[Setup, Program]:

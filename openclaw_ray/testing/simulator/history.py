@@ -18,6 +18,7 @@ from openclaw_ray.core.lifecycle import DeliveryState, RunState
 from openclaw_ray.core.protocol.journal import Write
 from openclaw_ray.core.protocol.records import Actor, Mark, Run
 from openclaw_ray.testing.simulator.archive_watch import ArchiveWatch
+from openclaw_ray.testing.simulator.talk_watch import TalkWatch
 
 if TYPE_CHECKING:
     from openclaw_ray.testing.simulator.cluster import Cluster
@@ -90,6 +91,7 @@ class History:
         self.marks: dict[int, MarkView] = {}
         self.given: set[tuple[str, str]] = set()
         self.archives = ArchiveWatch(self)
+        self.talks = TalkWatch(self)
 
     def broken(self, rule: str, detail: str) -> None:
         """Say that an invariant does not hold."""

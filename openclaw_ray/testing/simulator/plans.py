@@ -22,9 +22,11 @@ __all__ = [
     "Program",
     "Reset",
     "Say",
+    "Send",
     "Spawn",
     "Steer",
     "Stop",
+    "Take",
     "Tell",
     "Use",
     "Work",
@@ -97,6 +99,30 @@ class Tell:
 
 
 @dataclass(frozen=True, slots=True)
+class Send:
+    """A message to the main session of ``agent``, or, of 0 or more, to the session of the ``child``-th one spawned.
+
+    Attributes:
+        plan: what its turn does.
+        wait: seconds for which the reply is waited for.
+        mode: a word of `MessageMode`, empty for the usual one.
+    """
+
+    agent: str
+    plan: int
+    wait: float = 0.0
+    mode: str = ""
+    child: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Take messages with mode ``steer``, after waiting ``wait`` seconds for one."""
+
+    wait: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """Stop a child: the ``child``-th one spawned, -1 for all that is below, or a client's: the session ``key``.
 
@@ -155,7 +181,7 @@ class Reset:
 
 
 Operation: TypeAlias = (
-    Work | Spawn | Join | Map | Yield | Steer | Tell | Stop | Say | Use | Fail | Hang | Die | Ask | Reset
+    Work | Spawn | Join | Map | Yield | Steer | Tell | Send | Take | Stop | Say | Use | Fail | Hang | Die | Ask | Reset
 )
 
 
@@ -213,17 +239,22 @@ class Program:
 def describe(program: Program) -> str:
     """The program as an indented tree, for the report of a broken schedule."""
     lines: list[str] = []
+    above: list[int] = []
 
     def operations(ops: tuple[Operation, ...], indent: str) -> None:
         for op in ops:
             lines.append(f"{indent}{op}")
-            one = (op.plan,) if isinstance(op, (Ask, Steer, Tell)) else ()
+            one = (op.plan,) if isinstance(op, (Ask, Send, Steer, Tell)) else ()
             below = op.plans if isinstance(op, (Spawn, Map)) else one
             for number in below:
                 plan(number, indent + "    ")
 
     def plan(number: int, indent: str) -> None:
         found = program.plans[number]
+        if number in above:  # messages may go round
+            lines.append(f"{indent}plan {number} again")
+            return
+        above.append(number)
         marks = [
             word
             for word in ("follow_up", "deaf", "slow", "held", "unclean", "again")
@@ -235,6 +266,7 @@ def describe(program: Program) -> str:
             if i:
                 lines.append(f"{indent}  turn {i + 1}:")
             operations(ops, indent + "  ")
+        above.pop()
 
     for i, ops in enumerate(program.clients):
         lines.append(f"client {i}")

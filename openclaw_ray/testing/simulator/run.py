@@ -31,6 +31,8 @@ class Outline:
         log: the trace, if one was kept.
         refused_maps: of a name under which another map was at work.
         archived: transcripts renamed. ``resets``: sessions that began anew.
+        messages: between sessions, that were accepted. ``steered``: of them, taken by the turn that ran. ``replies``:
+            heard by who waited. ``turns_of_replies``: of ping-pongs. ``heard_later``: ends told with a later turn.
     """
 
     events: int
@@ -49,6 +51,11 @@ class Outline:
     refused_maps: int = 0
     archived: int = 0
     resets: int = 0
+    messages: int = 0
+    steered: int = 0
+    replies: int = 0
+    turns_of_replies: int = 0
+    heard_later: int = 0
 
 
 class ScheduleBroken(AssertionError):
@@ -113,6 +120,11 @@ def run_schedule(schedule: Schedule, *, trace: bool = False, looks: float = 0.01
         monitor.refused_maps,
         len(monitor.archives.archived),
         monitor.archives.resets,
+        monitor.talks.sent,
+        monitor.talks.steered,
+        monitor.talks.replies,
+        monitor.talks.turns_of_replies,
+        monitor.talks.heard_later,
     )
 
 
@@ -141,6 +153,7 @@ def _open(cluster: Cluster) -> list[str]:
     out += [f"{r.id} has not confirmed {list(r.unacked.values())}" for r in s.receivers.values() if r.unacked]
     out += [f"{a.id} is {a.state}" for a in s.actors.values() if a.state not in ("idle", "growing")]
     out += [f"{m.stop} is not complete" for m in s.marks.values() if not m.done]
+    out += [f"exchange {x.id} is at {x.phase}, run {x.run!r}" for x in s.exchanges.values() if not x.over]
     if cluster.setup.limits.archive_minute < 60:
         due = [pickle.loads(data)[0] for _, data in cluster.journal.after("due", 0, limit=1_000)]
         out += [f"{key} is to be archived" for key in due if key and key not in s.sessions]
@@ -176,6 +189,8 @@ def _last_look(cluster: Cluster) -> None:
         raise InvariantBroken("nothing is left over", "; ".join(found))
     _announces(cluster, dead)
     _transcripts(cluster)
+    if twice := monitor.talks.last_look(list(cluster.transcripts.rows.values())):
+        raise InvariantBroken("a requester hears once", "; ".join(twice))
     usage = monitor.usage_faults()
     if usage:
         raise InvariantBroken("usage counts once", "; ".join(usage))
@@ -220,5 +235,8 @@ def _transcripts(cluster: Cluster) -> None:
         if own != sorted(set(own)):
             raise InvariantBroken("a transcript is in order", f"{view['session_id']}: {own}")
         said = view["outcome"].text if view["outcome"] is not None else None
-        if view.state is RunState.SUCCEEDED and said is not None and sum(row.text == said for row in rows) != 1:
+        if said == "REPLY_SKIP":
+            continue  # several turns of a session may say so
+        count = sum(row.text == said and row.role == "assistant" for row in rows)
+        if view.state is RunState.SUCCEEDED and said is not None and count != 1:
             raise InvariantBroken("the outcome's rows are kept", f"{run_id} said {said!r}, in {rows}")

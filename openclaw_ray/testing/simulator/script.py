@@ -10,10 +10,11 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TypeAlias
 
 from openclaw_ray.core.mapping import MapWindow
+from openclaw_ray.core.message import SendAsk
 from openclaw_ray.core.results import Result
-from openclaw_ray.testing.simulator.family import Child, Family
+from openclaw_ray.testing.simulator.family import Child, Family, Sending
 from openclaw_ray.testing.simulator.named_try import NamedTry
-from openclaw_ray.testing.simulator.plans import Map
+from openclaw_ray.testing.simulator.plans import Map, Send
 from openclaw_ray.testing.simulator.talker import Talker
 
 __all__ = ["Script", "Steps", "Wait"]
@@ -114,6 +115,21 @@ class Script:
             new = self.family.steer(self.spawned[child], plan)
             self.host.pump()
             yield lambda: new.receipt is not None
+
+    def send(self, op: Send) -> Generator[Wait, None, Sending]:
+        """Send a message and wait for the answer to that; not for its reply."""
+        target = f"agent:{op.agent}:main"
+        if 0 <= op.child < len(self.spawned) and (receipt := self.spawned[op.child].receipt) is not None:
+            target = receipt.session_key
+        sent = self.family.send(op.plan, SendAsk(target, wait=op.wait > 0 and op.mode != "notify", mode=op.mode))
+        self.host.pump()
+        yield lambda: sent.receipt is not None
+        return sent
+
+    def waits_for(self, sent: Sending) -> bool:
+        """Whether a reply may come to this program."""
+        receipt = sent.receipt
+        return sent.ask.wait and receipt is not None and receipt.accepted and not receipt.told
 
     def waiting_for(self) -> list[Child]:
         """Spawned children whose ends the program has not been given."""

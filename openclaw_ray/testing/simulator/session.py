@@ -129,6 +129,8 @@ class SessionProcess(Talker):
             if self.turn is not None:
                 self.turn.family.verdict(verdict)
             return
+        if self.turn is not None and self.turn.steer_verdict(verdict):
+            return
         self.activation.verdict(verdict.run)
         to = verdict.deliver
         if to is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.protocol.batch import MESSAGE
 from openclaw_ray.core.protocol.messages import (
+    TAKEN,
     Cancel,
     CleanCheck,
     DownMessage,
@@ -20,7 +21,10 @@ from openclaw_ray.core.protocol.messages import (
     Settled,
     Spec,
     Started,
+    Steered,
+    TakeSteered,
     UsageAdded,
+    Verdict,
 )
 from openclaw_ray.core.results import ErrorInfo, Usage
 from openclaw_ray.testing.simulator.plans import (
@@ -31,10 +35,13 @@ from openclaw_ray.testing.simulator.plans import (
     Join,
     Map,
     Plan,
+    Program,
     Say,
+    Send,
     Spawn,
     Steer,
     Stop,
+    Take,
     Tell,
     Use,
     Work,
@@ -73,12 +80,13 @@ class ScriptedTurn(Script):
         self.process = process
         self.epoch = epoch
         self.spec = spec
-        # of one that was steered before its first turn, the newest message is below its task
-        self.plan: Plan = process.cluster.program.plans[int((spec.task or "0").split()[-1])]
+        self.plan: Plan = _plan_of(process.cluster.program, spec)
         self.cancelled = ""
         self._began = process.world.now
         self._waits = 0
         self._resumed = 0
+        self._steers: dict[str, Steered] = {}
+        self._asked: set[str] = set()
         self._rows: list[Row] = []
         self._row_seq = 0
 
@@ -161,7 +169,15 @@ class ScriptedTurn(Script):
         except _Yielded as end:
             self._settle(Outcome(RunState.SUCCEEDED), yielded=True, waits_for=MESSAGE if end.message else "")
         else:
-            self._settle(Outcome(RunState.SUCCEEDED, f"text of {spec.activation}", held=plan.held))
+            self._settle(Outcome(RunState.SUCCEEDED, self._text(), held=plan.held))
+
+    def _text(self) -> str | None:
+        """What it says; in a ping-pong, now and then what ends that."""
+        said = f"text of {self.spec.activation}"
+        if self.spec.source is None:
+            return said
+        dice = self.process.world.random.random()
+        return said if dice < 0.6 else "REPLY_SKIP" if dice < 0.9 else None
 
     def _do(self, op: object) -> Steps:
         match op:
@@ -180,6 +196,10 @@ class ScriptedTurn(Script):
                 raise _Yielded(message)
             case Steer(child, number):
                 yield from self.steer(child, number)
+            case Send():
+                yield from self._send(op)
+            case Take(wait):
+                yield from self._take(wait)
             case Stop(child, wait, _):
                 yield from self._stop(child, wait)
             case Say(text):
@@ -218,6 +238,41 @@ class ScriptedTurn(Script):
                     self.family.stop(run=child.run, by=self.spec.session_key)
         self.family.hand(ended)
 
+    def _send(self, op: Send) -> Steps:
+        sent = yield from self.send(op)
+        if not self.waits_for(sent):
+            return
+        until = self.process.world.now + op.wait
+        self.process.after(op.wait + 1e-6, self.poke)
+        if sent.reply is None:
+            self._pause()
+            yield lambda: sent.reply is not None or self.process.world.now >= until
+            yield from self._resume()
+        self.family.leave(sent)
+
+    def _take(self, wait: float) -> Steps:
+        """Take what has come, or comes within the time (`core.protocol.steered`)."""
+        world = self.process.world
+        until = world.now + wait
+        if wait and not self._steers:
+            self.process.after(wait + 1e-6, self.poke)
+            yield lambda: bool(self._steers) or world.now >= until
+        asked, self._steers = set(self._steers), {}
+        self._asked |= asked
+        for message in sorted(asked):
+            self.process.post(TakeSteered(self.spec.run, self.spec.activation, message))
+        yield lambda: not asked & self._asked
+
+    def steer_verdict(self, verdict: Verdict) -> bool:
+        """The registry's word on a message that was asked for; False if it is about something else."""
+        if verdict.run not in self._asked:
+            return False
+        self._asked.discard(verdict.run)
+        if verdict.word == TAKEN:
+            self.process.cluster.monitor.talks.taken(verdict.run, self.spec.activation)
+        self.poke()
+        return True
+
     def _pause(self) -> None:
         self._waits += 1
         self.process.cluster.monitor.turn_waits(self.spec.activation)
@@ -248,6 +303,10 @@ class ScriptedTurn(Script):
                 if message.activation == self.spec.activation:
                     self._resumed = max(self._resumed, message.wait)
                     self.poke()
+            case Steered():
+                if message.activation == self.spec.activation and message.message not in self._asked:
+                    self._steers[message.message] = message
+                    self.poke()
             case _:
                 self.family.hear(message)
 
@@ -265,3 +324,14 @@ class ScriptedTurn(Script):
     def _ended_by_cancel(self) -> None:
         state = RunState.TIMED_OUT if self.cancelled == "timeout" else RunState.CANCELLED
         self._settle(Outcome(state))
+
+
+def _plan_of(program: Program, spec: Spec) -> Plan:
+    """What a turn does. Of one that was steered before its first turn, the newest message is below its task; a turn of
+    a ping-pong just answers, and one that was started for news just hears it."""
+    word = (spec.task or "0").split()[-1]
+    replies = spec.source is not None and spec.source.step != "message"
+    return _ANSWERS if replies or not word.isdecimal() or int(word) not in program.plans else program.plans[int(word)]
+
+
+_ANSWERS = Plan()

@@ -62,6 +62,7 @@ class TurnWatch(History):
             self.broken("an activation runs once", f"{activation} ran on {self.begun[activation]}, now on {actor}")
         self.begun[activation] = actor
         self._process_fits(actor, spec)
+        self.talks.turn_begins(spec)
         if activation in self._stopped_unseen:
             self.broken("a stop that overtakes its start holds", f"{activation} of {spec.run} begins on {actor}")
         if spec.kind == RunKind.WAKE:

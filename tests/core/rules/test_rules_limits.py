@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import dataclass, field
+
+import pytest
+
 from openclaw_ray.core.protocol.limiting import Limiting
-from openclaw_ray.core.protocol.messages import BackOff, LimitAsk, LimitDone, Permit
+from openclaw_ray.core.protocol.messages import BackOff, LimitAsk, LimitDone, Permit, Start
 from openclaw_ray.core.rate_limits import LimitRule
 from rules.hand import Hand, without
 from rules.turn import Turn
@@ -173,3 +178,75 @@ def test_a_reload_changes_the_rule_in_place_and_frees_who_waits_for_one_that_is_
     hand.do(hand.registry.reload(limits, {}, "boot"))
     hand.tick()
     assert [len(permits(turn)) for turn in turns] == [1, 1, 1, 1]
+
+
+@dataclass
+class _Crowd:
+    """Sessions of two clients that are let in, stay for a while and give back, or are killed meanwhile."""
+
+    hand: Hand
+    pick: random.Random
+    came: dict[str, float] = field(default_factory=dict)
+    left: dict[str, float] = field(default_factory=dict)
+    turns: dict[str, tuple[Turn, str]] = field(default_factory=dict)
+    killed: int = 0
+
+    def arrive(self) -> None:
+        """What was granted begins, on new processes where some were killed."""
+        self.hand.grow()
+        for start in self.hand.take(Start):
+            self.hand.deliver(start)
+            turn = self.hand.turns[start.spec.run]
+            self.turns[turn.run] = turn, ask(turn)
+
+    def step(self, now: float) -> None:
+        for run, (turn, id) in list(self.turns.items()):
+            if run not in self.came and permits(turn) == [(id, "")]:
+                self.came[run] = now
+            stays = run in self.came and now < self.came[run] + 0.2
+            if self.pick.random() < 0.01 and self.killed < 20:
+                self.killed += 1
+                self.hand.kill(turn.actor)
+            elif run in self.came and not stays:
+                turn.say(LimitDone(run, turn.activation, id))
+                turn.settle()
+            else:
+                continue
+            self.left[run] = now
+            del self.turns[run]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_two_hundred_sessions_under_twenty_a_second_and_five_at_once(seed: int) -> None:
+    """Never above either; what is killed gives back; two clients have equal shares while both want in."""
+    hand = Hand(
+        actors=16, pool_max=16, drivers=("one", "two"), max_spawn_depth=1,
+        rates=(LimitRule("api", rate=20, concurrent=5),),
+    )  # fmt: skip
+    crowd, now = _Crowd(hand, random.Random(seed)), 0.0
+    waiting = {by: [f"{by}-{n}" for n in range(100)] for by in ("one", "two")}
+    born = dict.fromkeys(waiting, 0)
+    while len(crowd.left) < 200 and now < 60:
+        for by, runs in waiting.items():
+            at_work = born[by] - sum(run.startswith(by) for run in crowd.left)
+            for run in [runs.pop(0) for _ in range(min(7 - at_work, len(runs)))]:
+                assert hand.admit(run, by).accepted
+                born[by] += 1
+        crowd.arrive()
+        hand.wait(0.01)
+        now += 0.01
+        crowd.step(now)
+        held, _ = hand.registry.limiting.statistics()["api"]
+        assert held <= 5
+    assert not crowd.turns
+    assert crowd.killed == 20
+    assert len(crowd.left) == 200
+    assert hand.registry.limiting.statistics() == {"api": (0, 0)}
+    moments = sorted(crowd.came.values())
+    for begin in moments:
+        assert sum(begin <= at < begin + 1 - 1e-9 for at in moments) <= 21  # looked at every 10 ms
+        assert sum(at <= begin < crowd.left[run] for run, at in crowd.came.items()) <= 5
+    assert len(moments) / moments[-1] > 15  # and it is used
+    half = sorted(crowd.came, key=lambda run: crowd.came[run])[: len(moments) // 2]
+    share = sum(run.startswith("one") for run in half) / len(half)
+    assert abs(share - 0.5) <= 0.1
