@@ -95,7 +95,7 @@ RegistryActor = _door(
             *("agents", "bundle", "offer", "opened", "register", "reload"),
             *("ended", "info", "last_event", "session", "stop_report", "view"),
             *("asked", "clear_tombstones", "delete", "dismiss", "patch", "recover", "redeliver", "reset"),
-            *("claim_map", "maintain", "map_page", "retain"),
+            *("claim_map", "maintain", "map_page", "retain", "conversations", "unbind"),
         ),
     },
     {"step": 1, "query": 2, "notice": 1, "wait": 1, "auth": 4},

@@ -17,6 +17,7 @@ from openclaw_ray.core.protocol.messages import Effect
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.retention import Cursor
 from openclaw_ray.core.protocol.state import AgentEntry
+from openclaw_ray.core.protocol.thread_rows import thread_rows
 from openclaw_ray.core.protocol.upkeep import Done
 from openclaw_ray.core.session_asks import Asker, SessionAnswer
 
@@ -91,6 +92,19 @@ class OperatorEntries:
         """The agents that the runtime knows."""
         with self.lock:
             return dict(self.core.s.agents)
+
+    def unbind(self, key: str) -> int:
+        """See `Registry.unbind`.
+
+        Raises:
+            JournalFault: nothing was changed.
+        """
+        return self._change(lambda core: core.unbind(key))
+
+    def conversations(self) -> list[dict[str, Any]]:
+        """The conversations that sessions have."""
+        with self.lock:
+            return thread_rows(self.core.s)
 
     def redeliver(self, run_id: str) -> str:
         """See `Registry.redeliver`; gives a word of `DeliveryWord`.

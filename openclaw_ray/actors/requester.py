@@ -9,6 +9,7 @@ One for each driver, and one for each turn of a session. It listens to the proce
 3. A stop is asked of the registry; with the mark's number in hand it goes down the handles of bound children, too.
 4. A child that was steered goes on as another run. For the program it stays the child that it asked for: what is waited
    for, joined or consumed by any of its run ids is one and the same end, that of the newest run.
+5. A child with a thread is admitted when its conversation is bound: its receipt comes by the downlink.
 """
 
 from __future__ import annotations
@@ -32,8 +33,10 @@ from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import mint_child, normalise_agent_id
 from openclaw_ray.core.lifecycle import Cause, ResultStatus
 from openclaw_ray.core.protocol.messages import (
+    BINDING,
     VALUE_LIMIT,
     Admit,
+    Admitted,
     Bound,
     Completed,
     Consumed,
@@ -91,6 +94,7 @@ class Requester:
         self._left = False
         self._stopping_all = 0
         self._maps: set[str] = set()
+        self._binding: dict[str, Future[Receipt]] = {}
         self.sends = Sends(courier, receiver)
         self.on_end: Callable[[str, Future[Completion]], None] | None = None
 
@@ -156,10 +160,33 @@ class Requester:
                 with self._lock:
                     self._ends[admit.run] = Future()
             future.add_done_callback(partial(self._receipt_came, admit.run))
-            asked.append((admit, future))
+            asked.append((admit, self._opened(admit.run, future) if request.binds else future))
         if asked:
             self.courier.admit(asked)
         return futures
+
+    def _opened(self, run: str, program: Future[Receipt]) -> Future[Receipt]:
+        """The receipt of a step for a child with a thread; it may say that the ``program``'s is still to come (5)."""
+        came: Future[Receipt] = Future()
+        with self._lock:
+            self._binding[run] = program
+
+        def first(done: Future[Receipt]) -> None:
+            if done.exception() is not None or done.result().status != BINDING:
+                self._decided(run, done.exception() or done.result())
+
+        came.add_done_callback(first)
+        return came
+
+    def _decided(self, run: str, answer: Receipt | BaseException) -> None:
+        with self._lock:
+            future = self._binding.pop(run, None)
+        if future is None or future.done():
+            return
+        if isinstance(answer, Receipt):
+            future.set_result(answer)
+        else:
+            future.set_exception(answer)
 
     def steer(self, run: str, message: str) -> Future[Receipt]:
         """Interrupt a run below this session and have it go on with ``message``, as another run (4)."""
@@ -455,6 +482,8 @@ class Requester:
                 self.ended(message)
             case Replied():
                 self.sends.hear(message)
+            case Admitted():
+                self._decided(message.run, message.receipt)
             case Bound():
                 if message.handle is not None:
                     self.courier.handle(message.actor, message.handle)
@@ -477,7 +506,8 @@ class Requester:
         In the second case a driver may ask again: the ends that come later are kept for it. (A turn is over with it.)
         """
         with self._lock:
-            waiting: list[Future[Any]] = [*self._ends.values(), *self._stops.values()]
+            waiting: list[Future[Any]] = [*self._ends.values(), *self._stops.values(), *self._binding.values()]
+            self._binding.clear()
             if isinstance(error, RuntimeClosed):
                 self._over = error
             if isinstance(error, RuntimeUnavailable) and not self.activation:

@@ -23,6 +23,7 @@ from openclaw_ray.core.session_facts import ChildAsk
 
 if TYPE_CHECKING:
     from openclaw_ray.core.attachments import AttachmentLimits
+    from openclaw_ray.core.thread_rules import Bindings
 
 __all__ = ["MISSING", "accepted", "isolated", "item_request", "run_timeout", "spawn_request"]
 
@@ -52,6 +53,7 @@ def spawn_request(
     caller: str = "",
     transcript: bool = True,
     attachments: AttachmentLimits | None = None,
+    bindings: Bindings | None = None,
 ) -> SpawnRequest:
     """The request of one `turn.spawn` (SPEC.md B1).
 
@@ -60,6 +62,7 @@ def spawn_request(
         caller: agent id of the requester.
         transcript: it has a transcript that could be branched.
         attachments: bounds of what it may hand on as files, `None` where that is not enabled.
+        bindings: thread bindings in force for it, `None` where there is no channel for any.
 
     Raises:
         InvalidItem: nothing to do, or a text that is none.
@@ -88,7 +91,9 @@ def spawn_request(
     from openclaw_ray.agents._planning import planned_request  # a plain spawn does not pay for it
 
     options = {**(params or {}), "agent_id": agent_id, "label": label, "task_name": task_name}
-    made = planned_request(request, options, caller=caller, transcript=transcript, limits=attachments)
+    made = planned_request(
+        request, options, caller=caller, transcript=transcript, limits=attachments, bindings=bindings
+    )
     if isinstance(made, Receipt):
         raise _error_of(made)
     return made

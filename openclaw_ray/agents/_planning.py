@@ -12,8 +12,9 @@ from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.attachments import AttachmentLimits, read_files
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.core.session_facts import ChildAsk
-from openclaw_ray.core.spawn_params import parse_spawn, program_names
+from openclaw_ray.core.spawn_params import SpawnMode, parse_spawn, program_names
 from openclaw_ray.core.spawn_rules import SpawnPlan, SpawnScene, planned
+from openclaw_ray.core.thread_rules import Bindings
 
 __all__ = ["planned_request", "with_plan"]
 
@@ -29,6 +30,7 @@ def planned_request(
     caller: str,
     transcript: bool,
     limits: AttachmentLimits | None,
+    bindings: Bindings | None = None,
 ) -> SpawnRequest | Receipt:
     """The request with all that ``options`` say, by snake_case names; or the receipt of its refusal.
 
@@ -36,6 +38,7 @@ def planned_request(
         caller: agent id of the requester.
         transcript: it has a transcript that could be branched.
         limits: of attachments, `None` where they are not enabled.
+        bindings: thread bindings in force for it, `None` where there is no channel for any.
 
     Raises:
         TypeError: there is no such parameter.
@@ -50,7 +53,8 @@ def planned_request(
         "task_name": options.get("task_name"),
         "expects_completion_message": request.expects,
     }
-    plan = planned(parse_spawn(given, "spawn", program=True), SpawnScene(caller, transcript=transcript))
+    scene = SpawnScene(caller, bindings=bindings, transcript=transcript)
+    plan = planned(parse_spawn(given, "spawn", program=True), scene)
     made = plan if isinstance(plan, Refusal) else with_plan(request, plan, limits)
     return _receipt_of(made) if isinstance(made, Refusal) else made
 
@@ -75,12 +79,15 @@ def with_plan(request: SpawnRequest, plan: SpawnPlan, limits: AttachmentLimits |
         context=plan.context.value,
         light_context=params.light_context,
         tools=params.tools,
+        thread=params.thread,
+        mode=plan.mode.value,
     )
     return replace(
         request,
         label=params.label,
         task_name=params.task_name,
         cleanup=plan.cleanup.value,
+        expects=request.expects and plan.mode is not SpawnMode.SESSION,  # it answers in its thread, and nowhere else
         ask=None if ask == _NOTHING else ask,
         files=files,
         mount_path=params.attach_as,

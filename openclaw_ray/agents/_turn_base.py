@@ -199,6 +199,7 @@ class TurnBase:
             self._unheard.add,
             self,
             self._spec.attachments,
+            self._spec.bindings,
         )
 
     def _spawn_request(self, task: str, **asked: Any) -> SpawnRequest:
@@ -208,6 +209,7 @@ class TurnBase:
             caller=self.session.agent_id,
             transcript=self._keeps_transcript,
             attachments=self._spec.attachments,
+            bindings=self._spec.bindings,
             **asked,
         )
 

@@ -57,6 +57,11 @@ class SpawnRequest:
     sender: Sender | None = None
 
     @property
+    def binds(self) -> bool:
+        """A conversation is asked for."""
+        return self.ask is not None and self.ask.thread
+
+    @property
     def forks(self) -> bool:
         """A branch of the requester's transcript is asked for."""
         return self.ask is not None and self.ask.context == "fork"

@@ -37,6 +37,8 @@ class SessionView:
         model, thinking: what it is to be run with, as provider/model and as a level; `None` where nobody said.
         context: ``fork`` if it began with a branch of its requester's transcript, else ``isolated``.
         sandboxed: whether it runs in a sandbox.
+        mode: ``session`` if it is a conversation with a user, which goes on after its task; else ``run``.
+        conversation: where the answer of this turn is said to users, by its channel's id; empty for nowhere.
     """
 
     key: str
@@ -53,6 +55,8 @@ class SessionView:
     thinking: str | None = None
     context: str = "isolated"
     sandboxed: bool = False
+    mode: str = "run"
+    conversation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,8 @@ def session_view(spec: Spec, attachments: tuple[str, ...] = ()) -> SessionView:
         thinking=facts.thinking,
         context=facts.context,
         sandboxed=facts.sandboxed,
+        mode=facts.mode,
+        conversation=spec.conversation,
     )
 
 

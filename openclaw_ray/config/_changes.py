@@ -84,6 +84,8 @@ _OF_AGENTS: Final = (*_OF_REQUESTERS, *_OF_TOOLS, "ray.", "agentDir")
 """Settings of an agent that can; all of them are in `AgentLimits`."""
 _OF_CREDENTIALS: Final = ("auth.", "ray.auth.", "secrets.")
 """Settings of all agents' credentials; they are in `AgentLimits`, too."""
+_THREADS: Final = ".threadBindings."
+"""Thread bindings, general or of a channel: `RuntimeLimits.threads`."""
 _RATES: Final = "ray.limits."
 """Rate limits, by name: `RuntimeLimits.rates`."""
 _ASIDE: Final = frozenset({"agents.ids", "ray.limits.unlock"})
@@ -107,7 +109,7 @@ def changes(old: Config, new: Config) -> tuple[Change, ...]:
 
 def limits_after(running: RuntimeLimits, new: RuntimeLimits) -> RuntimeLimits:
     """The limits of a runtime that runs, with what can change in it taken from ``new``."""
-    live = {name: getattr(new, name) for name in (*_LIVE.values(), "config_rev", "rates", "tools")}
+    live = {name: getattr(new, name) for name in (*_LIVE.values(), "config_rev", "rates", "threads", "tools")}
     return replace(running, **live)
 
 
@@ -131,6 +133,7 @@ def _when(name: str) -> TakesEffect:
     else:
         of_defaults = name.removeprefix("agents.defaults.").startswith(_OF_REQUESTERS)
         by_place = name.startswith((*_OF_TOOLS, *_OF_CREDENTIALS, _RATES))
+        by_place = by_place or _THREADS in name
         live = name in _LIVE or name in _ASIDE or by_place or of_defaults
     return TakesEffect.NOW if live else TakesEffect.RESTART
 

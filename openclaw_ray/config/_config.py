@@ -11,7 +11,17 @@ from typing import Any, Final
 
 from openclaw_ray.config._agent_settings import agent_settings
 from openclaw_ray.config._auth import auth_rules
-from openclaw_ray.config._effective import A2A, DEFAULT, Bindings, Setting, a2a, a2a_path, settings, thread_bindings
+from openclaw_ray.config._effective import (
+    A2A,
+    DEFAULT,
+    Bindings,
+    Setting,
+    a2a,
+    a2a_path,
+    settings,
+    thread_bindings,
+    thread_rules,
+)
 from openclaw_ray.config._fields import plain
 from openclaw_ray.config._model import AgentEntry, Root
 from openclaw_ray.config._notices import Notice
@@ -207,6 +217,7 @@ class Config:
             tools=tool_rules(self.root.tools),
             sessions=self._session_rules(),
             attachments=self._attachments,
+            threads=thread_rules(self.root),
         )
 
     def _session_rules(self) -> SessionRules:

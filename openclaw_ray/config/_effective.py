@@ -17,11 +17,12 @@ from openclaw_ray.config._model import AgentDefaults, AgentEntry, Root, Section
 from openclaw_ray.config._model_sessions import ThreadBindings
 from openclaw_ray.config._model_tools import AgentToAgent
 from openclaw_ray.config._text import join
+from openclaw_ray.core.thread_rules import Bindings, ThreadRules
 
 if TYPE_CHECKING:
     from openclaw_ray.config._config import Config
 
-__all__ = ["A2A", "DEFAULT", "Bindings", "Setting", "a2a", "a2a_path", "settings", "thread_bindings"]
+__all__ = ["A2A", "DEFAULT", "Bindings", "Setting", "a2a", "a2a_path", "settings", "thread_bindings", "thread_rules"]
 
 DEFAULT: Final = "default"
 _NO_CHANNELS: Final = frozenset({"defaults", "modelByChannel"})
@@ -59,17 +60,6 @@ class A2A:
     max_ping_pong_turns: int = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Bindings:
-    """Thread bindings in force somewhere (SPEC.md A3). Hours; 0 is never."""
-
-    enabled: bool = True
-    idle_hours: float = 24.0
-    max_age_hours: float = 0.0
-    spawn_sessions: bool = True
-    default_spawn_context: str = "fork"
-
-
 def a2a(root: Root) -> A2A:
     """The agent-to-agent settings in force."""
     places = (root.tools.agent_to_agent, root.session.agent_to_agent)
@@ -92,6 +82,16 @@ def a2a_path(root: Root, field: str) -> str:
 def thread_bindings(root: Root, channel: str | None = None, account: str | None = None) -> Bindings:
     """The thread bindings in force: of the account, else of the channel, else of ``session``, else built in."""
     return Bindings(**{name: value for name, (value, origin) in _bindings(root, channel, account).items() if origin})
+
+
+def thread_rules(root: Root) -> ThreadRules:
+    """The thread bindings of every place that has some of its own."""
+    places = []
+    for channel, one in root.channels.items():
+        if channel not in _NO_CHANNELS:
+            places.append((channel, "", thread_bindings(root, channel)))
+            places += [(channel, account, thread_bindings(root, channel, account)) for account in one.accounts]
+    return ThreadRules(thread_bindings(root), tuple(places))
 
 
 def _bindings(root: Root, channel: str | None, account: str | None) -> dict[str, tuple[Any, str]]:

@@ -19,7 +19,8 @@ class Event:
         seq: the journal's number of this event; strictly rising, also over a registry restart.
         at: wall-clock seconds since the epoch.
         kind: ``run`` (a run changed its state), ``progress``, ``session``, ``pool``, ``warning``, ``exchange``
-            (a message between sessions and what followed from it is over: ``reason``, ``done`` turns of ``total``).
+            (a message between sessions and what followed from it is over: ``reason``, ``done`` turns of ``total``),
+            ``thread`` (a session was bound to the conversation ``text``, or is no more: ``reason``).
         session_key, run_id, agent_id, requester_key, root_key, label: who, where known.
         depth: spawn depth of the session (a root is 0).
         state: the new state word (`openclaw_ray.core.lifecycle`), or of the pool.

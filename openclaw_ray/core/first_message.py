@@ -35,9 +35,18 @@ def first_message(
         f"[Subagent Context] You are a sub-agent at depth {depth} of {depth_cap}, spawned by {requester}.\n"
         f"{_attached_line(facts)}\n"
         f"[Subagent Task]\n{task}\n\n"
-        "Do this task and answer with its result; your last message is handed to who asked.\n"
+        f"{_closing(facts)}\n"
         f"Runtime: {' '.join(runtime)}"
     )
+
+
+def _closing(facts: SessionFacts | None) -> str:
+    if facts is not None and facts.mode == "session":
+        return (
+            "This session stays: your answers are said to a user in a conversation of its own, and what is said there "
+            "comes to you."
+        )
+    return "Do this task and answer with its result; your last message is handed to who asked."
 
 
 @lru_cache(maxsize=4)

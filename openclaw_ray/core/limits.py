@@ -16,6 +16,7 @@ from openclaw_ray.core.auth._rules import AuthRules
 from openclaw_ray.core.compact import grown
 from openclaw_ray.core.policy.rules import ToolRules, ToolSettings
 from openclaw_ray.core.rate_limits import LimitRule
+from openclaw_ray.core.thread_rules import ThreadRules
 from openclaw_ray.core.visibility import SessionRules
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class RuntimeLimits:
         config_rev: short hash of the effective configuration; equal configurations have equal ones.
         sessions: which sessions may see and use each other, and how long two of them talk.
         tools: rules of the tools of all agents; `None` if there are none.
+        threads: when conversations are bound to sessions, and for how long.
         attachments: bounds of what a spawn may hand on as files; `None` where that is not enabled.
     """
 
@@ -149,6 +151,7 @@ class RuntimeLimits:
     rates: tuple[LimitRule, ...] = ()
     sessions: SessionRules = field(default_factory=SessionRules)
     tools: ToolRules | None = None
+    threads: ThreadRules = field(default_factory=ThreadRules)
 
 
 @grown

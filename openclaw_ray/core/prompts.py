@@ -128,10 +128,14 @@ def ambient_block(children: Iterable[ChildFacts], awaiting: Sequence[tuple[str, 
 def _who(scene: PromptScene, child: bool) -> str:
     if not child:
         return f"# Session\nYou are agent {scene.agent_id} in session {scene.key}."
+    if scene.facts is not None and scene.facts.mode == "session":
+        end = "You stay for what comes after it: what you answer is said to a user, in a conversation of your own."
+    else:
+        end = "Your last message is the result; it goes to the session that spawned you, not to a user."
     return (
         f"# Sub-agent\nYou are agent {scene.agent_id} in session {scene.key}, at depth {scene.depth} of "
         f"{scene.depth_cap}, spawned by {scene.requester_key}. Work on the task that you are given and on nothing "
-        "else. Your last message is the result; it goes to the session that spawned you, not to a user."
+        f"else. {end}"
     )
 
 

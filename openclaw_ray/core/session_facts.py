@@ -33,6 +33,8 @@ class ChildAsk:
         light_context: a shorter prompt is asked for.
         tools: lists that are to bind the child and all below it.
         attachments: what is told of the files that come along.
+        thread: it is to be bound to a conversation.
+        mode: ``run`` or ``session``.
     """
 
     cwd: str | None = None
@@ -43,6 +45,8 @@ class ChildAsk:
     light_context: bool = False
     tools: ToolLists | None = None
     attachments: Attached | None = None
+    thread: bool = False
+    mode: str = "run"
 
 
 @compact
@@ -62,6 +66,7 @@ class SessionFacts:
         home: folder that the configuration gives its agent: bootstrap files are read there, whatever ``cwd`` is.
         attachments: what is told of the files that came along.
         delegation: ``suggest`` or ``prefer`` if the configuration says.
+        mode: ``session`` if it is a conversation with a user, who is answered in a thread; else ``run``.
     """
 
     workspace: str | None = None
@@ -75,3 +80,4 @@ class SessionFacts:
     home: str | None = None
     attachments: Attached | None = None
     delegation: str | None = None
+    mode: str = "run"

@@ -126,10 +126,19 @@ PARAMETERS: Final = (
     ),
     Parameter("attachAs", Kind.OBJECT, "mountPath: where you would have the files appear; a hint."),
     Parameter("sandbox", Kind.TEXT, "require: refuse unless it is sandboxed.", words=("inherit", "require")),
+    Parameter(
+        "thread",
+        Kind.FLAG,
+        "True to give it a conversation with the user; needs a channel that can bind one. Answers go there.",
+    ),
+    Parameter(
+        "mode",
+        Kind.TEXT,
+        "run: one task, one result; session, with thread: it stays, and its conversation goes on.",
+        words=_words(SpawnMode),
+    ),
     # known, and answered, but of no use yet: not shown to a model
     Parameter("runtime", Kind.TEXT, words=("subagent", "acp"), offered=False),
-    Parameter("thread", Kind.FLAG, offered=False),
-    Parameter("mode", Kind.TEXT, words=_words(SpawnMode), offered=False),
     Parameter("visible", Kind.FLAG, offered=False),
     *(Parameter(name, Kind.ANY, offered=False) for name in (*VISIBLE_ONLY, *SWARM)),
 )

@@ -32,6 +32,7 @@ from openclaw_ray.core.spawn_params import (
     SpawnMode,
     SpawnParams,
 )
+from openclaw_ray.core.thread_rules import Bindings, binding_refusal
 
 __all__ = [
     "LABEL_MAX",
@@ -59,8 +60,8 @@ class SpawnScene:
 
     Attributes:
         agent_id: the requester's agent.
-        channel_binds: it talks on a channel that can bind a conversation to a session.
-        thread_context: context of a bound child that does not say (``session.threadBindings.defaultSpawnContext``).
+        bindings: thread bindings in force for it; `None` where no channel can bind a conversation to a session.
+        channel: name of a channel that cannot.
         sandboxed, child_sandboxed: whether the requester is, and the child would be.
         child_workspace: folder of the child's agent, where known.
         transcript: the requester has one that could be branched.
@@ -68,8 +69,8 @@ class SpawnScene:
     """
 
     agent_id: str
-    channel_binds: bool = False
-    thread_context: SpawnContext = SpawnContext.FORK
+    bindings: Bindings | None = None
+    channel: str = ""
     sandboxed: bool = False
     child_sandboxed: bool = False
     child_workspace: str | None = None
@@ -101,7 +102,7 @@ def decide(params: SpawnParams, scene: SpawnScene) -> SpawnPlan | Refusal:
         return refusal
     mode = params.mode or (SpawnMode.SESSION if params.thread else SpawnMode.RUN)
     kept = params.visible or mode is SpawnMode.SESSION
-    context = params.context or (scene.thread_context if params.thread else SpawnContext.ISOLATED)
+    context = params.context or _unsaid_context(params, agent, scene)
     if context is SpawnContext.FORK and (refusal := _fork(agent, scene)) is not None:
         return refusal
     return SpawnPlan(
@@ -149,17 +150,9 @@ def check_folder(params: SpawnParams) -> Refusal | None:
 
 def not_in_effect(plan: SpawnPlan) -> Refusal | None:
     """The first thing asked for that this runtime does not do yet (step 6)."""
-    asked = {"visible": plan.params.visible, "thread": plan.params.thread}
-    for name, wanted in asked.items():
-        if wanted:
-            return _error(name, f"{name}: not yet in effect ({_INSTEAD[name]})")
+    if plan.params.visible:
+        return _error("visible", "visible: not yet in effect (there are no dashboard sessions; leave it out)")
     return None
-
-
-_INSTEAD: Final = {
-    "visible": "there are no dashboard sessions; leave it out",
-    "thread": "sessions are not bound to conversations; leave it out",
-}
 
 
 # --------------------------------------------------------------------------- the rules of step 2
@@ -208,8 +201,8 @@ def _combination(params: SpawnParams, scene: SpawnScene) -> Refusal | None:
         return _error("runtime", "runtime acp: there is no backend for external harnesses; say subagent")
     if params.mode is SpawnMode.SESSION and not params.thread:
         return _error("mode", "mode session needs thread: true; nobody could talk to the child otherwise")
-    if params.thread and not scene.channel_binds:
-        return _error("thread", "thread needs a channel that can bind a conversation; this session has none")
+    if params.thread and (refusal := binding_refusal(scene.bindings, scene.channel)) is not None:
+        return refusal
     return _completion_target(params) or _visible(params)
 
 
@@ -244,6 +237,14 @@ def _visible(params: SpawnParams) -> Refusal | None:
         if there:
             return _error("visible", f"visible does not go with {name}")
     return None
+
+
+def _unsaid_context(params: SpawnParams, agent: str, scene: SpawnScene) -> SpawnContext:
+    """The context of a call that does not say: a bound child's is configured, but is no branch where none can be."""
+    if not params.thread or scene.bindings is None:
+        return SpawnContext.ISOLATED
+    usual = SpawnContext(scene.bindings.default_spawn_context)
+    return SpawnContext.ISOLATED if usual is SpawnContext.FORK and _fork(agent, scene) is not None else usual
 
 
 def _fork(agent: str, scene: SpawnScene) -> Refusal | None:

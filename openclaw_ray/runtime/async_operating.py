@@ -49,6 +49,14 @@ class AsyncOperating:
         """Interrupt a sub-agent, and have it go on with a message; see `Runtime.steer`."""
         return await self._in_thread(lambda: self._sync.steer(target, message))
 
+    async def threads(self) -> list[dict[str, Any]]:
+        """See `Runtime.threads`."""
+        return await self._in_thread(self._sync.threads)
+
+    async def unbind(self, key: str) -> int:
+        """See `Runtime.unbind`."""
+        return await self._in_thread(lambda: self._sync.unbind(key))
+
     async def patch(
         self, key: str, *, label: str | None, session_id: str | None = None, lifecycle_revision: int | None = None
     ) -> dict[str, Any]:

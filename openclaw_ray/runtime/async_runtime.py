@@ -33,6 +33,7 @@ from openclaw_ray.runtime.runtime import Runtime
 from openclaw_ray.runtime.stopped import answered
 
 if TYPE_CHECKING:
+    from openclaw_ray.channels import Channel
     from openclaw_ray.config import Config
     from openclaw_ray.core.policy import Sender
     from openclaw_ray.runtime.service import DownReport
@@ -106,6 +107,7 @@ class AsyncRuntime(AsyncOperating):
         app_dir: str | Path | None = None,
         on_client_lost: Literal["stop", "keep"] = "stop",
         service: bool = False,
+        channel: Channel | None = None,
     ) -> Opening:
         """Start a runtime; ``rt = await AsyncRuntime.start(…)`` or ``async with AsyncRuntime.start(…) as rt``.
 
@@ -124,6 +126,7 @@ class AsyncRuntime(AsyncOperating):
                 app_dir=app_dir,
                 on_client_lost=on_client_lost,
                 service=service,
+                channel=channel,
             )
         )
 

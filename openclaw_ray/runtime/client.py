@@ -28,6 +28,8 @@ from openclaw_ray.core.session_asks import Asker
 
 if TYPE_CHECKING:
     from openclaw_ray.actors.session_turn import SessionTurn
+    from openclaw_ray.channels import Channel
+    from openclaw_ray.channels.desk import ChannelDesk
 
 __all__ = ["Client", "TurnClient"]
 
@@ -65,6 +67,7 @@ class Client:
         self._closing = threading.Event()
         self._poll = threading.Thread(target=self._poll_on, name="openclaw-poll", daemon=True)
         self._default_agent = default_agent
+        self.desk: ChannelDesk | None = None
 
     def open(self, *, leased: bool, on_lost: str) -> None:
         """Join (1)."""
@@ -74,8 +77,17 @@ class Client:
         self.courier.start()
         self._poll.start()
 
+    def serve(self, channel: Channel) -> None:
+        """Have users of a channel talk with sessions by this client."""
+        from openclaw_ray.channels.desk import ChannelDesk
+
+        self.desk = ChannelDesk(channel, self.courier, self.id, self.root_key)
+        self.desk.open()
+
     def close(self, *, say: bool, timeout: float = 5.0) -> None:
         """Leave (3); without ``say`` the runtime is known to be gone."""
+        if self.desk is not None:
+            self.desk.close(min(timeout, 2.0))
         if say and not self._closing.is_set():
             self.courier.post(Bye(self.id))
             self.courier.drain(timeout)
@@ -95,7 +107,7 @@ class Client:
         """A downlink message."""
         if isinstance(message, Warn):
             _log.warning("%s", message.text)
-        else:
+        elif self.desk is None or not self.desk.hear(message):
             self.requester.hear(message)
 
     def granted(self, epoch: int, spec: Spec) -> None:

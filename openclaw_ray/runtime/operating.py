@@ -54,6 +54,24 @@ class Operating(Sending):
         receipt = self._client.requester.steer(normalise_key(target) if ":" in target else target, message).result()
         return receipt if receipt.status == "done" else accepted(receipt)
 
+    def threads(self) -> list[dict[str, Any]]:
+        """The conversations that sessions are bound to: ``sessionKey``, ``conversation``, ``channel``, ``mode``,
+        ``state``, ``boundAt``, ``usedAt`` (milliseconds since the epoch)."""
+        rows: list[dict[str, Any]] = self._query("conversations")
+        return rows
+
+    def unbind(self, key: str) -> int:
+        """Drop the conversations that a session is bound to; it lives on without. Gives how many there were.
+
+        Raises:
+            ProtocolRefused: in a session's turn.
+        """
+        self._open()
+        if isinstance(self._client, TurnClient):
+            raise ProtocolRefused("unbind", "conversations are the operator's, and their users'")
+        count: int = self._query("unbind", normalise_key(key))
+        return count
+
     def patch(
         self, key: str, *, label: str | None, session_id: str | None = None, lifecycle_revision: int | None = None
     ) -> dict[str, Any]:

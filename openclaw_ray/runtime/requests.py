@@ -18,6 +18,7 @@ from openclaw_ray.core.named_map import check_map_id
 from openclaw_ray.core.policy import Sender
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.core.results import Receipt, StopReport
+from openclaw_ray.core.thread_rules import Bindings
 from openclaw_ray.runtime.client import Client, TurnClient
 from openclaw_ray.runtime.looking import RuntimeView
 from openclaw_ray.runtime.named_map import NamedMap
@@ -50,7 +51,12 @@ class Requests(RuntimeView):
         """
         self._open()
         request = spawn_request(
-            task, agent_id=agent_id, transcript=False, attachments=self._limits.attachments, **options
+            task,
+            agent_id=agent_id,
+            transcript=False,
+            attachments=self._limits.attachments,
+            bindings=Bindings(),  # whether there is a channel for it, and may be bound, is known to the registry alone
+            **options,
         )
         asker = self._client.requester
         if requester is not None and normalise_key(requester) != asker.key:

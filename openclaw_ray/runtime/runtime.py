@@ -23,6 +23,7 @@ from openclaw_ray.runtime.root_map import root_map
 from openclaw_ray.runtime.stopped import answered
 
 if TYPE_CHECKING:
+    from openclaw_ray.channels import Channel
     from openclaw_ray.config import Change, Config
     from openclaw_ray.core.policy import Sender
     from openclaw_ray.runtime.service import DownReport
@@ -59,6 +60,7 @@ class Runtime(Operating):
         app_dir: str | Path | None = None,
         on_client_lost: Literal["stop", "keep"] = "stop",
         service: bool = False,
+        channel: Channel | None = None,
     ) -> Runtime:
         """Start a runtime that this process owns: everything ends with `close`, or with the process.
 
@@ -78,6 +80,8 @@ class Runtime(Operating):
             on_client_lost: whether a connected client's root is stopped when the client is gone.
             service: have it live on its own, in a Ray that is there already, until `down`. It needs a name, and is
                 found by it: `connect`.
+            channel: where users talk with sessions, by this process, and spawns with ``thread=True`` get their
+                conversations; see `openclaw_ray.channels.Channel`.
 
         Raises:
             ConfigError, DuplicateAgent, AgentNotPicklable, AgentImportError: the input, before anything runs.
@@ -98,7 +102,23 @@ class Runtime(Operating):
             recover=recover,
             service=service,
         )
-        return cls(opened)
+        runtime = cls(opened)
+        if channel is not None:
+            runtime.serve(channel)
+        return runtime
+
+    def serve(self, channel: Channel) -> None:
+        """Have users of a channel talk with sessions, by this client, as long as it is open.
+
+        Raises:
+            ProtocolRefused: in a session's turn; or this client serves one already.
+        """
+        self._open()
+        if isinstance(self._client, TurnClient):
+            raise ProtocolRefused("serve", "channels are the operator's: a session's turn cannot serve any")
+        if self._client.desk is not None:
+            raise ProtocolRefused("serve", f"this client serves channel {self._client.desk.channel.name!r} already")
+        self._client.serve(channel)
 
     @staticmethod
     def down(name: str, *, keep: bool = False, force: bool = False) -> DownReport:
@@ -211,7 +231,8 @@ class Runtime(Operating):
             label: display title; no other un-ended child of the same requester may have it.
             task_name: a handle: a-z, then a-z, 0-9, _ and -, at most 64 characters.
             params: the other parameters of ``sessions_spawn``, by their snake_case names.
-                ``cwd``, ``model``, ``thinking``, ``context``, ``light_context``, ``sandbox``, ``cleanup``, ``mode``;
+                ``cwd``, ``model``, ``thinking``, ``context``, ``light_context``, ``sandbox``, ``cleanup``, ``thread``,
+                ``mode``;
                 ``attachments=[{"name": …, "content": text | bytes | ObjectRef}]`` are copied now, a reference is not.
 
         Raises:

@@ -22,13 +22,13 @@ __all__ = ["APPLICATION_ID", "INTEGER_KEYED", "SCHEMA_VERSION", "Statements", "c
 APPLICATION_ID = 0x6F63_7261
 """``ocra``: marks a SQLite file as a journal of ours (``PRAGMA application_id``)."""
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """``PRAGMA user_version`` of the tables as they are made here."""
 
 INTEGER_KEYED = frozenset({"rows", "events", "due"})
 """Tables whose key is an integer, by which they are read in order."""
 
-_ADDED = {2: ("claims", "items"), 3: ("due",), 4: ("exchanges",)}
+_ADDED = {2: ("claims", "items"), 3: ("due",), 4: ("exchanges",), 5: ("threads",)}
 """Tables that came with a version."""
 
 _LASTING = {"sessions": ("root", "requester"), "runs": ("root", "requester"), "items": ("page",)}

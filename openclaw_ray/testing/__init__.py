@@ -3,6 +3,7 @@
 * `run_turn` runs one turn of one agent, its children made up by the test.
 * `LocalRuntime` is a runtime of threads in this process: the real rules and protocol, agents unchanged, no Ray; with
   `FakeClock`, a clock that stands still until it is told to move, nothing waits.
+* `Conversations` is a channel in memory, with which a test plays the users who talk with sessions.
 * `eventually` waits without sleeps in the test; `assert_at_rest` finds what a runtime, local or real, has left over;
   `ProcessMark` finds processes that a program has left behind.
 * `chaos` ends processes of a running runtime at random, the same at each run of a seed.
@@ -24,6 +25,7 @@ from openclaw_ray.testing.eventually import eventually
 if TYPE_CHECKING:
     from openclaw_ray.core.clock import FakeClock
     from openclaw_ray.core.ids import SeededIds
+    from openclaw_ray.testing.conversations import Conversation, Conversations
     from openclaw_ray.testing.leaks import ProcessMark, assert_at_rest, assert_gone
     from openclaw_ray.testing.local.runtime import LocalRuntime
     from openclaw_ray.testing.one_turn import TurnRun, run_turn
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     )
 
 _WHERE = {
+    "Conversation": "openclaw_ray.testing.conversations",
+    "Conversations": "openclaw_ray.testing.conversations",
     "FakeClock": "openclaw_ray.core.clock",
     "LocalRuntime": "openclaw_ray.testing.local.runtime",
     "Outline": "openclaw_ray.testing.simulator",
@@ -56,6 +60,8 @@ _WHERE = {
 }
 
 __all__ = [
+    "Conversation",
+    "Conversations",
     "FakeClock",
     "LocalRuntime",
     "Outline",

@@ -18,6 +18,7 @@ from openclaw_ray.agents.pickling import dumps
 from openclaw_ray.agents.port import SpawnRequest, ToolTask
 from openclaw_ray.agents.tools import TOOLS
 from openclaw_ray.agents.tools.function_tool import plain_task
+from openclaw_ray.channels import BindWish, CannotBind, Channel
 from openclaw_ray.core.announce import idempotency_key
 from openclaw_ray.core.announce_text import announce_status, status_label
 from openclaw_ray.core.auth import (
@@ -80,6 +81,7 @@ class AnsweringPort:
         memory: ProcessMemory,
         auth: Mapping[str, Any] | None = None,
         steered: Sequence[str] = (),
+        channel: Channel | None = None,
     ) -> None:
         self.spec = spec
         self.spawned: list[SpawnRequest] = []
@@ -95,6 +97,7 @@ class AnsweringPort:
         self.credentials_said: list[AuthOutcome] = []
         self._steered = [Told(text, "", f"steered-{number}") for number, text in enumerate(steered)]
         self._ids = RandomIds()
+        self._channel = channel
         self._born: dict[str, Receipt] = {}
         self._ends: dict[str, Future[Completion]] = {}
         self._asked: dict[str, SpawnRequest] = {}
@@ -140,9 +143,18 @@ class AnsweringPort:
         if isinstance(answer, SpawnForbidden | SpawnError):
             return answer.receipt
         run, child = self._ids.run_id(), mint_child(agent, self._ids.uuid())
+        conversation = ""
+        if request.binds and self._channel is not None:
+            wish = BindWish(child, agent, request.label, request.task, self.spec.session_key, None)
+            try:
+                conversation = self._channel.bind(wish)
+            except CannotBind as cannot:
+                return Receipt("error", error=f"thread: {cannot}", limit="thread")
         receipt = Receipt("accepted", run, child, agent)
         result = replace(_result(answer, self._memory), run_id=run, session_key=child, index=request.index)
         label = status_label(announce_status(result.status), result.error.message if result.error else None)
+        if conversation and self._channel is not None and result.text:
+            self._channel.send(conversation, result.text)
         end: Future[Completion] = Future()
         end.set_result(
             Completion(

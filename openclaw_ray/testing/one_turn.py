@@ -16,11 +16,13 @@ from openclaw_ray.agents.port import SpawnRequest
 from openclaw_ray.agents.run_turn import Ended, TurnRunner
 from openclaw_ray.agents.state import dump_state
 from openclaw_ray.agents.text import short_repr
+from openclaw_ray.channels import Channel
 from openclaw_ray.core.lifecycle import RunKind
 from openclaw_ray.core.policy import Sender
 from openclaw_ray.core.protocol.messages import Row, Spec
 from openclaw_ray.core.results import Completion, Result, Usage
 from openclaw_ray.core.session_facts import SessionFacts
+from openclaw_ray.core.thread_rules import Bindings
 from openclaw_ray.testing.answering import AnsweringPort, ProgressSaid, result_of
 from openclaw_ray.testing.auth import auth_store
 from openclaw_ray.testing.local.memory import ProcessMemory
@@ -78,6 +80,7 @@ def run_turn(
     auth: Mapping[str, Any] | None = None,
     sender: Sender | Mapping[str, Any] | None = None,
     steered: Iterable[str] = (),
+    channel: Channel | None = None,
 ) -> TurnRun:
     """Run one turn of an agent in this thread: no Ray, no runtime, no limits; its children are made up by the test.
 
@@ -122,6 +125,8 @@ def run_turn(
         auth: credentials for ``turn.auth``: ``{"anthropic": "a made-up key"}``, or a whole store, see `LocalRuntime`.
         steered: texts of messages that ``turn.messages()`` finds, all of them with its first look.
         sender: who wrote the text, ``turn.sender``; there are no rules for senders here.
+        channel: where children that are spawned with ``thread`` get a conversation, and what they answer is said.
+            Nobody can be talked with there: they have ended when they are asked for.
 
     Raises:
         AssertionError: the turn spawned what ``children`` has no answer for, whatever the agent made of that; or an
@@ -134,10 +139,15 @@ def run_turn(
     ends = tuple(completions)
     spec = _spec(info.id, text, input, session or {}, kind or (RunKind.WAKE if ends else RunKind.TASK), index)
     before = None if state is None else dump_state(dict(state), None)
-    spec = replace(spec, state=before, sender=None if sender is None else Sender.of(sender))
+    spec = replace(
+        spec,
+        state=before,
+        sender=None if sender is None else Sender.of(sender),
+        bindings=Bindings() if channel is not None and channel.binds else None,
+    )
     rows = [Row(spec.session_id, 0, number, role, said, spec.created) for number, (role, said) in enumerate(history)]
     memory = ProcessMemory()
-    port = AnsweringPort(spec, children or {}, rows, memory, auth_store(auth), tuple(steered))
+    port = AnsweringPort(spec, children or {}, rows, memory, auth_store(auth), tuple(steered), channel)
     for done in ends:
         port.adopt(done)
 

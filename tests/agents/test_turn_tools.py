@@ -74,6 +74,8 @@ def test_each_tool_describes_its_parameters_as_a_schema(drive: Drive) -> None:
             "attachments",
             "attachAs",
             "sandbox",
+            "thread",
+            "mode",
         }
         assert spawn["properties"]["runTimeoutSeconds"]["minimum"] == 0
         assert described["agents_list"]["parameters"]["properties"] == {}

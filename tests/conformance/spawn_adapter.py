@@ -2,7 +2,7 @@
 
 The cases ask what a call means to a host that has channels, sandboxes and dashboards; nothing is started. So they end
 before the last step, `not_in_effect`, in which this runtime refuses what it does not do itself; that step has tests of
-its own (``tests/core/test_spawn_params_rules.py``).
+its own (``tests/core/test_spawn_params_rules.py``). Thread bindings are those of the configuration as it is loaded.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from openclaw_ray import config
 from openclaw_ray.core import admission, attachments, keys, spawn_params, spawn_rules
 from openclaw_ray.core.errors import ToolInputError
+from openclaw_ray.core.thread_rules import Bindings
 from openclaw_ray.core.tool_results import refusal_text
 
 __all__ = ["spawn_case"]
@@ -32,8 +33,8 @@ def spawn_case(case: dict[str, Any]) -> Output:
     target = keys.normalise_agent_id(params.agent_id or "") or agent
     scene = spawn_rules.SpawnScene(
         agent,
-        channel_binds=bool(case["channel"] and case["channel"]["can_bind"]),
-        thread_context=_thread_context(case["config"]),
+        bindings=_bindings(loaded, case["channel"]),
+        channel=case["channel"]["id"] if case["channel"] else "",
         sandboxed=requester["sandboxed"],
         child_sandboxed=_sandboxed(case["config"], target),
         child_workspace=requester["workspace"] if target == agent else loaded.agent_limits(target).workspace,
@@ -105,14 +106,15 @@ def _admission(
     return admission.check_spawn(facts, bounds)
 
 
-def _thread_context(written: dict[str, Any]) -> spawn_params.SpawnContext:
-    """From the file itself: the library tolerates ``session`` and does not read it."""
-    bindings = written.get("session", {}).get("threadBindings", {})
-    return spawn_params.SpawnContext(bindings.get("defaultSpawnContext", "fork"))
+def _bindings(loaded: config.Config, channel: dict[str, Any] | None) -> Bindings | None:
+    """What is in force on the requester's channel; `None` where there is none that could bind."""
+    if not channel or not channel["can_bind"]:
+        return None
+    return loaded.runtime_limits(cpus=1).threads.of(channel["id"])
 
 
 def _sandboxed(written: dict[str, Any], agent: str) -> bool:
-    """From the file itself, too. A child's key is never the main one."""
+    """From the file itself. A child's key is never the main one."""
     agents = written.get("agents", {})
     own = agents.get("entries", {}).get(agent, {}).get("sandbox", {})
     mode = own.get("mode", agents.get("defaults", {}).get("sandbox", {}).get("mode", "off"))

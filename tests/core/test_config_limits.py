@@ -18,6 +18,7 @@ from openclaw_ray.core.auth import AuthRules
 from openclaw_ray.core.limits import AgentLimits, AgentSettings, Compat, JournalSync, PoolReuse, Recovery, RuntimeLimits
 from openclaw_ray.core.policy import Names, ToolLists, ToolRules, ToolSettings
 from openclaw_ray.core.rate_limits import LimitRule
+from openclaw_ray.core.thread_rules import Bindings, ThreadRules
 from openclaw_ray.core.visibility import SessionRules, Visibility
 
 
@@ -48,7 +49,7 @@ SETTINGS: dict[str, Any] = {
             },
         }
     },
-    "session": {"maintenance": {"pruneAfter": "1d12h"}},
+    "session": {"maintenance": {"pruneAfter": "1d12h"}, "threadBindings": {"idleHours": 3}},
     "ray": {
         "compat": "2026.7",
         "pool": {
@@ -123,6 +124,7 @@ def test_every_setting_has_an_effect() -> None:
         rates=(LimitRule("api", 20.0, 60.0, 3.0, 5),),
         sessions=SessionRules(visibility=Visibility.ALL),
         attachments=AttachmentLimits(30, 2, 20, retain=True),
+        threads=ThreadRules(Bindings(idle_hours=3.0)),
     )
     untouched = [
         one.name for one in fields(RuntimeLimits) if getattr(made, one.name) == getattr(limits(), one.name)

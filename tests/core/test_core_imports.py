@@ -27,6 +27,7 @@ MODULES = (
     "spawn_rules",
     "subagent_rows",
     "targets",
+    "thread_rules",
     "tokens",
     "tool_params",
     "tool_results",

@@ -9,7 +9,7 @@ import pytest
 
 from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.model_choice import THINKING_LEVELS
-from openclaw_ray.core.spawn_params import SWARM, VISIBLE_ONLY, SpawnContext, parse_spawn
+from openclaw_ray.core.spawn_params import SWARM, VISIBLE_ONLY, parse_spawn
 from openclaw_ray.core.spawn_rules import (
     SpawnPlan,
     SpawnScene,
@@ -18,9 +18,10 @@ from openclaw_ray.core.spawn_rules import (
     not_in_effect,
     planned,
 )
+from openclaw_ray.core.thread_rules import Bindings
 
 HERE = SpawnScene("main")
-CHANNEL = replace(HERE, channel_binds=True)
+CHANNEL = replace(HERE, bindings=Bindings())
 
 
 def plan_of(scene: SpawnScene = HERE, **given: Any) -> SpawnPlan:
@@ -101,10 +102,35 @@ def test_a_thread_may_be_had_for_one_run() -> None:
 
 
 def test_a_thread_begins_with_what_is_configured_unless_the_call_says() -> None:
-    isolated = replace(CHANNEL, thread_context=SpawnContext.ISOLATED)
+    isolated = replace(CHANNEL, bindings=Bindings(default_spawn_context="isolated"))
     assert plan_of(isolated, thread=True).context == "isolated"
     assert plan_of(isolated, thread=True, context="fork").context == "fork"
     assert plan_of(CHANNEL, thread=True, context="isolated").context == "isolated"
+
+
+def test_a_bound_child_that_cannot_begin_with_a_branch_begins_without_unless_it_was_asked_for() -> None:
+    bare = replace(CHANNEL, transcript=False)
+    for scene, given in ((bare, {}), (CHANNEL, {"agentId": "docs"})):
+        assert plan_of(scene, thread=True, **given).context == "isolated"
+        assert refusal_of(scene, thread=True, context="fork", **given).limit == "context"
+
+
+@pytest.mark.parametrize(
+    ("bindings", "path"),
+    [
+        (Bindings(enabled=False, spawn_sessions=False), "session.threadBindings.enabled"),
+        (Bindings(spawn_sessions=False), "session.threadBindings.spawnSessions"),
+    ],
+)
+def test_a_thread_needs_bindings_that_are_enabled_for_spawns(bindings: Bindings, path: str) -> None:
+    refusal = refusal_of(replace(CHANNEL, bindings=bindings), thread=True)
+    assert (refusal.status, refusal.limit, refusal.path) == ("error", "thread", path)
+    assert path in refusal.error
+
+
+def test_a_channel_that_cannot_bind_is_named() -> None:
+    assert "'sms' cannot" in refusal_of(replace(HERE, channel="sms"), thread=True).error
+    assert "has none" in refusal_of(thread=True).error
 
 
 def test_a_fork_is_for_ones_own_agent_with_a_transcript() -> None:
@@ -207,18 +233,11 @@ def test_a_thinking_level_is_one_of_the_levels() -> None:
 # ---------------------------------------------------------------------- what is not in effect yet
 
 
-@pytest.mark.parametrize(
-    ("given", "limit"),
-    [
-        ({"visible": True}, "visible"),
-        ({"thread": True}, "thread"),
-    ],
-)
-def test_what_is_not_done_yet_is_refused_and_never_left_out(given: dict[str, Any], limit: str) -> None:
-    refusal = planned(parse_spawn({"task": "x", **given}), CHANNEL)
+def test_what_is_not_done_yet_is_refused_and_never_left_out() -> None:
+    refusal = planned(parse_spawn({"task": "x", "visible": True}), CHANNEL)
     assert isinstance(refusal, Refusal)
-    assert (refusal.status, refusal.limit) == ("error", limit)
-    assert f"{limit}: not yet in effect (" in refusal.error
+    assert (refusal.status, refusal.limit) == ("error", "visible")
+    assert "visible: not yet in effect (" in refusal.error
 
 
 @pytest.mark.parametrize(

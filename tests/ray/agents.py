@@ -1019,6 +1019,19 @@ def who(turn: oc.SyncTurn) -> int:
     return os.getpid()
 
 
+class Counts(oc.Agent):
+    """Counts what it hears; ``call LABEL`` has it spawn one of its kind that talks with users."""
+
+    def on_turn(self, turn: oc.SyncTurn) -> str:
+        if turn.text.startswith("call "):
+            try:
+                return turn.spawn("begin", label=turn.text.split()[1], thread=True).session_key
+            except SpawnError as error:
+                return str(error)
+        turn.state["heard"] = turn.state.get("heard", 0) + 1
+        return f"{turn.state['heard']}: {turn.text}"
+
+
 ALL = [
     thing
     for thing in list(globals().values())

@@ -28,6 +28,11 @@ PRINTS = [
         "speed: what is slow? < read parser.py",
         "security: which line? < any risks? < read parser.py",
     ],
+    [
+        "two experts are at your service",
+        "security: read parser.py",
+        "security: any risks? < read parser.py",
+    ],
     ["3 words, the first is Ray"],
     ["3; count is denied: inherited", "['read']"],
     ["11 calls took "],

@@ -179,7 +179,7 @@ def test_a_newer_schema_is_refused_with_the_way_out(tmp_path: Path) -> None:
     later.execute("PRAGMA user_version = 99")
     later.close()
     for read_only in (False, True):
-        with pytest.raises(JournalError, match=r"schema 99, this one knows 4.*upgrade openclaw_ray"):
+        with pytest.raises(JournalError, match=r"schema 99, this one knows 5.*upgrade openclaw_ray"):
             SqliteJournal(path, read_only=read_only)
 
 

@@ -253,7 +253,7 @@ def test_it_answers_as_the_simulators_journal_does(commits: list[list[Write]], p
 def older(path: Path) -> None:
     """Make a journal of version 1 of one that has nothing newer in it."""
     db = sqlite3.connect(path, isolation_level=None)
-    for table in ("claims", "items", "due", "exchanges"):
+    for table in ("claims", "items", "due", "exchanges", "threads"):
         assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
         db.execute(f"DROP TABLE {table}")
     db.execute("PRAGMA user_version = 1")
@@ -278,7 +278,7 @@ def test_a_journal_of_an_older_version_is_brought_up_and_keeps_what_it_has(tmp_p
             assert journal.get("runs", "r1") == b"one"
     with closing(sqlite3.connect(path)) as db:
         made = set(db.execute("SELECT type, name FROM sqlite_master"))
-        assert db.execute("PRAGMA user_version").fetchone() == (4,)
+        assert db.execute("PRAGMA user_version").fetchone() == (5,)
     fresh = tmp_path / "fresh.sqlite"
     SqliteJournal(fresh).close()
     with closing(sqlite3.connect(fresh)) as db:

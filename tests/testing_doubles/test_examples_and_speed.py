@@ -35,7 +35,7 @@ print("through")
 """
 
 
-@pytest.mark.parametrize("name", ["run_turn", "LocalRuntime"])
+@pytest.mark.parametrize("name", ["run_turn", "LocalRuntime", "Conversations"])
 def test_the_example_of_a_docstring_runs_without_ray(name: str, tmp_path: Path) -> None:
     code = _example(name)
     assert "assert" in code

@@ -13,6 +13,7 @@ from openclaw_ray.core import spawn_params
 from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.branching import fork_note, too_large
 from openclaw_ray.core.results import Receipt, camel_dict
+from openclaw_ray.core.spawn_params import SpawnMode
 from openclaw_ray.core.spawn_rules import SpawnPlan, SpawnScene, planned
 from openclaw_ray.core.tool_results import ToolResult, refusal_text
 
@@ -22,10 +23,12 @@ _NAME = spawn_params.TOOL
 _NOTE = "The child's end comes to you by itself as an event: go on, or call sessions_yield. Do not poll for it."
 _QUIET_NOTE = "Nobody is told of this child's end; subagents list shows how it stands."
 
+_THREAD_NOTE = "The child answers the user in its own conversation, and goes on there; you are not told of its answers."
+
 
 def _steps(caller: Caller, given: Mapping[str, Any]) -> Steps:
     params = spawn_params.parse_spawn(given)
-    scene = SpawnScene(caller.session.agent_id, transcript=caller.keeps_transcript)
+    scene = SpawnScene(caller.session.agent_id, bindings=caller.bindings, transcript=caller.keeps_transcript)
     plan = planned(params, scene)
     if isinstance(plan, Refusal):
         return ToolResult(_NAME, _refused(plan.status, plan.error, plan.value, plan.maximum))
@@ -38,7 +41,7 @@ def _steps(caller: Caller, given: Mapping[str, Any]) -> Steps:
     request = with_plan(asked, plan, caller.attachments)
     if isinstance(request, Refusal):
         return ToolResult(_NAME, _refused(request.status, request.error, request.value, request.maximum))
-    note = _NOTE if params.expects_completion else _QUIET_NOTE
+    note = _THREAD_NOTE if plan.mode is SpawnMode.SESSION else _NOTE if request.expects else _QUIET_NOTE
     if request.forks:
         size: int = yield caller.port.transcript_bytes()
         if too_large(size):
@@ -47,16 +50,16 @@ def _steps(caller: Caller, given: Mapping[str, Any]) -> Steps:
     if not receipt.accepted:
         error = receipt.error or "the spawn was refused"
         return ToolResult(_NAME, _refused(receipt.status, error, receipt.value, receipt.maximum), receipt)
-    if not params.expects_completion:
+    if not request.expects:
         caller.unheard(receipt.run_id)
-    return ToolResult(_NAME, _accepted(plan, receipt, note), receipt)
+    return ToolResult(_NAME, _accepted(plan, receipt, note, request.expects), receipt)
 
 
 def _refused(status: str, error: str, value: int | None, maximum: int | None) -> dict[str, Any]:
     return {"status": status, "error": refusal_text(error, value, maximum)}
 
 
-def _accepted(plan: SpawnPlan, receipt: Receipt, note: str) -> dict[str, Any]:
+def _accepted(plan: SpawnPlan, receipt: Receipt, note: str, expects: bool) -> dict[str, Any]:
     params = plan.params
     return camel_dict(
         {
@@ -65,7 +68,7 @@ def _accepted(plan: SpawnPlan, receipt: Receipt, note: str) -> dict[str, Any]:
             "child_session_key": receipt.session_key,
             "mode": plan.mode.value,
             "context": receipt.context or "isolated",
-            "expects_completion_message": params.expects_completion,
+            "expects_completion_message": expects,
             "completion_target": params.completion_target,
             "task_name": params.task_name,
             "note": note,

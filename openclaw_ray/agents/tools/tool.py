@@ -12,6 +12,7 @@ from openclaw_ray.agents.session_view import SessionView
 from openclaw_ray.agents.within import Coro, Within
 from openclaw_ray.core.attachments import AttachmentLimits
 from openclaw_ray.core.results import Receipt
+from openclaw_ray.core.thread_rules import Bindings
 from openclaw_ray.core.tool_params import Parameter, read_params, schema
 from openclaw_ray.core.tool_results import ToolResult
 
@@ -35,6 +36,7 @@ class Caller:
         unheard: is told of a child whose end nobody is to be told.
         turn: the turn itself, for tools that are given it.
         attachments: bounds of what its spawns may hand on as files; `None` where that is not enabled.
+        bindings: thread bindings in force for its spawns; `None` where there is no channel for any.
     """
 
     session: SessionView
@@ -44,6 +46,7 @@ class Caller:
     unheard: Callable[[str], None]
     turn: Any = None
     attachments: AttachmentLimits | None = None
+    bindings: Bindings | None = None
 
 
 @dataclass(frozen=True)

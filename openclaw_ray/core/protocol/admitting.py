@@ -24,6 +24,7 @@ from openclaw_ray.core.protocol.messaging import Messaging, refused
 from openclaw_ray.core.protocol.names import ChildNames
 from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import AgentEntry, State
+from openclaw_ray.core.protocol.threads import Threads
 from openclaw_ray.core.results import Receipt
 
 __all__ = ["Admitting"]
@@ -35,11 +36,12 @@ class Admitting(Messaging):
     def __init__(self, state: State, down: Down) -> None:
         super().__init__(state, down)
         self.names = ChildNames(state)
+        self.threads = Threads(state, down, self.admit)
 
     # ------------------------------------------------------------------ admit
 
-    def admit(self, client: str, admit: Admit) -> Receipt:
-        """Check and reserve in one (1)."""
+    def admit(self, client: str, admit: Admit, thread: str = "") -> Receipt:
+        """Check and reserve in one (1). ``thread``: the conversation that its child asks for is there (`threads`)."""
         s = self.s
         known = s.journaled_run(admit.run)
         if known is not None:
@@ -61,8 +63,10 @@ class Admitting(Messaging):
             return self._message(client, parent, requester, admit)
         if admit.route == "send":
             return self._send(client, parent, requester, admit)
+        if admit.route == "say":
+            return self._say(client, parent, requester, admit)
         agent_id = admit.agent_id if admit.agent_id is not None else requester.agent
-        refusal = self._check(requester, parent, operator, admit)
+        refusal = self.threads.refusal(parent, admit) or self._check(requester, parent, operator, admit)
         if refusal is not None:
             return self._refuse(refused(refusal, agent_id))
         entry = s.agents[normalise_agent_id(agent_id) or agent_id]
@@ -74,6 +78,8 @@ class Admitting(Messaging):
         if admit.item is not None and self._taken_over(admit.item):
             text = f"a later try has taken map {admit.item.map_id!r} over, as this client had been silent for too long"
             return self._refuse(Receipt("error", error=text, limit="mapId"))
+        if admit.ask is not None and admit.ask.thread and not thread:
+            return self.threads.ask(client, requester, parent, entry.id, admit)
         depth = requester.depth + 1
         child = Session(
             admit.session_key,

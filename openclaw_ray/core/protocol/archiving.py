@@ -13,6 +13,7 @@
 5. A run that was lost has its time there, too: that of its record's end (`retention`).
 6. The order to rename goes to the hub in line with the rows, so that those of before are in the file; it is journaled
    until the hub has acknowledged it, as they are.
+7. A session that is a conversation has no such time while it is bound; it gets it when the binding ends (`threads`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from openclaw_ray.core.ledger import LOST_KEPT
 from openclaw_ray.core.lifecycle import SessionState
 from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import State
+from openclaw_ray.core.thread_rules import ThreadEnd
 
 __all__ = ["BACKLOG_EVERY", "SWEEP", "Archiving", "bury", "find_session", "leave", "plan_forgetting", "strand"]
 
@@ -46,6 +48,8 @@ def leave(s: State, session: Session) -> None:
     """A session leaves memory (1)."""
     if session.state == SessionState.ENDED and session.depth > 0:
         delay = _delay(s, session)
+        if any(thread.session == session.key and thread.keeps for thread in s.threads.values()):
+            delay = None  # (7)
         if delay == 0.0:
             bury(s, session, "cleanup")
         elif delay is not None:
@@ -72,6 +76,11 @@ def bury(s: State, session: Session, why: str) -> None:
     """Archive a session: its record, an event, and the order to rename (6). The caller writes the record."""
     session.state = SessionState.ARCHIVED.value
     session.ended = session.ended or s.clock.wall()
+    for thread in s.threads.values():
+        if thread.session == session.key and thread.bound and session.depth > 0:
+            thread.close(ThreadEnd.DELETED)
+            s.touch(thread)
+            s.thread_news[thread.id] = None
     s.archive(session, keeps_files=why == _BY_TIME and session.cleanup == "keep" and _retains(s))
     s.event(
         "session",

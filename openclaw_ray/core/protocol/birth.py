@@ -209,6 +209,7 @@ class Birth(Admitting):
             completions.append(self.completed(child, run.activation))
         entry = s.agents[run.agent]
         first, resumed = run.turns == 1, run.kind == RunKind.RESUME
+        at = s.threads.get(run.post) if run.post else None
         source, news = self._talk(run.talk) if run.talk is not None else (None, ())
         return Spec(
             run.id,
@@ -242,6 +243,8 @@ class Birth(Admitting):
             s.depth_cap,
             s.limits.attachments,
             _writer(run),
+            self.threads.bindings(run),
+            at.conversation if at is not None and at.bound else "",
         )
 
     def _talk(self, talk: Talk) -> tuple[MessageSource | None, tuple[News, ...]]:

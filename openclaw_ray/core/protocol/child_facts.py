@@ -88,6 +88,7 @@ def child_facts(
         attachments=ask.attachments,
         delegation=target.delegation,
         inherited=handed_on(inherited, requester.key, asked=ask.tools),
+        mode=ask.mode,
     )
     return None if facts == SessionFacts() else facts
 

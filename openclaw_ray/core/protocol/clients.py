@@ -95,6 +95,7 @@ class Clients:
         client.gone = True
         if s.exchanges:
             self.stopping.ending.birth.talks.left(client_id)
+        self.stopping.ending.birth.threads.left(client)
         self.down.close(client_id)
         root = s.sessions.get(client.root)
         run = s.runs.get(root.run) if root is not None else None

@@ -10,6 +10,7 @@ from openclaw_ray.core.message import MessageSource, News
 from openclaw_ray.core.protocol.batch import Told
 from openclaw_ray.core.protocol.parts import Payload
 from openclaw_ray.core.protocol.permits import Permit
+from openclaw_ray.core.protocol.thread_words import Admitted, BindThread, Post, Unbind
 from openclaw_ray.core.results import Completion, StopReport
 from openclaw_ray.core.sent import Sent
 from openclaw_ray.core.session_facts import SessionFacts
@@ -17,6 +18,7 @@ from openclaw_ray.core.session_facts import SessionFacts
 if TYPE_CHECKING:
     from openclaw_ray.core.attachments import AttachmentLimits
     from openclaw_ray.core.policy.rules import Sender
+    from openclaw_ray.core.thread_rules import Bindings
 
 __all__ = [
     "Bound",
@@ -116,7 +118,21 @@ class Steered:
     source: MessageSource | None = None
 
 
-DownMessage: TypeAlias = Bound | Completed | Resumed | Cancel | Stopped | Warn | Permit | Replied | Steered
+DownMessage: TypeAlias = (
+    Bound
+    | Completed
+    | Resumed
+    | Cancel
+    | Stopped
+    | Warn
+    | Permit
+    | Replied
+    | Steered
+    | Admitted
+    | BindThread
+    | Post
+    | Unbind
+)
 
 
 @compact
@@ -137,6 +153,8 @@ class Spec:
         depth_cap: a session at this depth spawns nothing.
         attachments: bounds of what its spawns may hand on as files; `None` where that is not enabled.
         sender: who wrote ``text``, if that was told.
+        bindings: thread bindings that hold for its spawns; `None` where no channel could bind a conversation.
+        conversation: the one that its answer is said in; empty for none.
     """
 
     run: str
@@ -170,3 +188,5 @@ class Spec:
     depth_cap: int = 0
     attachments: AttachmentLimits | None = None
     sender: Sender | None = None
+    bindings: Bindings | None = None
+    conversation: str = ""

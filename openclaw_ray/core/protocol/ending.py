@@ -197,8 +197,12 @@ class Ending(Delivery):
         return None
 
     def all_settled(self, run: Run) -> bool:
-        """Whether no child is open, so that the run may end (PROTOCOL.md 5.2)."""
-        return run.unsettled == 0
+        """Whether no child is open, so that the run may end (PROTOCOL.md 5.2). One that talks with users holds nobody
+        up who is not told of its end (`threads`)."""
+        if run.unsettled == 0:
+            return True
+        children = (self.s.runs[child] for child in run.children)
+        return bool(self.s.threads) and all(c.terminal or (c.post and not c.expects) for c in children)
 
     def batch_complete(self, run: Run) -> bool:
         """Whether the wake that is owed is due (PROTOCOL.md 5.4)."""
@@ -283,6 +287,8 @@ class Ending(Delivery):
         self._own_leftovers(run)
         self._in_marks(run)
         self._talk_goes_on(run)
+        if run.post:
+            self.birth.threads.ended(run)
         deliver = self.route(run, caller)
         if state is RunState.LOST and run.route != "driver":
             plan_forgetting(s, run)

@@ -188,6 +188,12 @@ class Entries:
         effects = self._entry(lambda: answers.append(self.patching.patch(asker, key, label, session_id, revision)))
         return answers[0], effects
 
+    def unbind(self, key: str) -> tuple[int, tuple[Effect, ...]]:
+        """Drop the conversations of a session, see `Threads.unbind`; gives how many."""
+        counts: list[int] = []
+        effects = self._entry(lambda: counts.append(self.birth.threads.unbind(key)))
+        return counts[0], effects
+
     def redeliver(self, run_id: str) -> tuple[DeliveryWord, tuple[Effect, ...]]:
         """Begin a delivery anew that was given up, see `Redelivering`."""
         words: list[DeliveryWord] = []
@@ -253,6 +259,7 @@ class Entries:
             self.archiving.sweep()
             self.turns.due(now)
             self.limiting.due()
+            self.birth.threads.sweep(now)
             self.down.due(now)
             if now >= self._idle_look:
                 self._idle_look = now + 1.0
@@ -304,5 +311,6 @@ class Entries:
         change()
         self.crew.adopted(self.s.clock.mono())
         self.birth.grant_all()
+        self.birth.threads.flush()
         self.down.flush()
         return self.s.commit()

@@ -28,6 +28,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "items": ("page",),
     "due": (),
     "exchanges": (),
+    "threads": (),
 }
 """Tables, each with the columns it can be filtered by. ``rows``, ``events`` and ``due`` are keyed by integers."""
 

@@ -46,6 +46,17 @@ from openclaw_ray.core.protocol.parts import (
     Row,
 )
 from openclaw_ray.core.protocol.permits import BackOff, LimitAsk, LimitDone, Permit
+from openclaw_ray.core.protocol.thread_words import (
+    BINDING,
+    Admitted,
+    BindThread,
+    ChannelUp,
+    Post,
+    Posted,
+    ThreadBound,
+    ThreadOver,
+    Unbind,
+)
 from openclaw_ray.core.protocol.up import (
     TAKEN,
     Admit,
@@ -75,17 +86,21 @@ from openclaw_ray.core.protocol.up import (
 )
 
 __all__ = [
+    "BINDING",
     "TAKEN",
     "TEXT_LIMIT",
     "VALUE_LIMIT",
     "Admit",
+    "Admitted",
     "Answer",
     "Archive",
     "BackOff",
+    "BindThread",
     "Bound",
     "Branch",
     "Bye",
     "Cancel",
+    "ChannelUp",
     "CleanCheck",
     "Completed",
     "Consumed",
@@ -110,6 +125,8 @@ __all__ = [
     "Paused",
     "Payload",
     "Permit",
+    "Post",
+    "Posted",
     "Progress",
     "Refused",
     "Replied",
@@ -130,7 +147,10 @@ __all__ = [
     "StopAsk",
     "Stopped",
     "TakeSteered",
+    "ThreadBound",
+    "ThreadOver",
     "Took",
+    "Unbind",
     "UsageAdded",
     "Verdict",
     "Warn",

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 
 from openclaw_ray.core import lineage
 from openclaw_ray.core.admission import Refusal
@@ -24,12 +25,14 @@ from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.inbox import inbox_full
 from openclaw_ray.core.protocol.message_run import awaken, run_above
 from openclaw_ray.core.protocol.messages import Admit
-from openclaw_ray.core.protocol.records import Run, Session
+from openclaw_ray.core.protocol.records import Client, Run, Session
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.talking import Talking, chain_of
 from openclaw_ray.core.protocol.telling import tell
+from openclaw_ray.core.protocol.threads import Threads
 from openclaw_ray.core.protocol.waits import waits_for
 from openclaw_ray.core.results import Receipt
+from openclaw_ray.core.thread_rules import Command, command_of
 from openclaw_ray.core.wait_graph import wait_cycle
 
 __all__ = ["Messaging", "refused"]
@@ -42,6 +45,8 @@ class Messaging:
         self.s = state
         self.down = down
         self.talks = Talking(state, down)
+
+    threads: Threads
 
     @abstractmethod
     def _new_run(
@@ -67,6 +72,43 @@ class Messaging:
         above = run_above(self.s, target) if target.depth > 0 else None
         self._new_run(client, target, above or parent, requester, entry, admit)
         return Receipt("accepted", admit.run, target.key, entry.id)
+
+    # ------------------------------------------------------------------ a user's
+
+    def _say(self, client: str, parent: Run, requester: Session, admit: Admit) -> Receipt:
+        """Route ``say``: a user's word in a conversation, by the client that serves its channel."""
+        there = self.s.clients.get(client)
+        if there is None or requester.client != client:
+            return self._refuse(Receipt("forbidden", error="a user speaks by the client that serves the channel alone"))
+        command = command_of(admit.task)
+        if command is not None:
+            done = self._command(there, requester.agent, admit, command)
+            return done if done.accepted else self._refuse(done)
+        thread = self.threads.heard(there, requester.agent, admit)
+        if isinstance(thread, Receipt):
+            return self._refuse(thread)
+        said = replace(admit, route="ask", session_key=thread.session, agent_id=None, expects=False)
+        receipt = self._message(client, parent, requester, said)
+        if receipt.accepted:
+            self.threads.spoken(thread, receipt.run_id)
+        return receipt
+
+    def _command(self, client: Client, agent: str, admit: Admit, command: Command) -> Receipt:
+        """A conversation is to be another session's, or nobody's. Users reach what the main session does that hears
+        them else."""
+        if not command.target:
+            return self.threads.unfocus(client, admit.conversation)
+        main = find_session(self.s, main_key(agent))
+        if main is None:
+            return Receipt("error", error=f"agent {agent} has no sessions to focus")
+        target = address(self.s, main, SendAsk(label=command.target), "")
+        if isinstance(target, Receipt):
+            target = address(self.s, main, SendAsk(command.target), "")
+        if isinstance(target, Receipt):
+            return target
+        if target.depth == 0 or target.state == SessionState.ARCHIVED:
+            return Receipt("error", error=f"{target.key} is no sub-agent's session that is there")
+        return self.threads.focus(client, admit, target)
 
     # ------------------------------------------------------------------ a session's
 

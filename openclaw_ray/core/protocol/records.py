@@ -180,6 +180,8 @@ class Run(Record):
     """Wall-clock seconds at which its delivery was suspended."""
     senders: Senders | None = None
     """Who wrote what it answers, as far as that was told; `None` for most."""
+    post: str = ""
+    """The thread that its answer is said in, besides; empty for none."""
     # memory alone
     children: dict[str, None] = _live(factory=dict)
     unsettled: int = _live(0)
@@ -307,6 +309,8 @@ class Client(Record):
     on_lost: str = "stop"
     host: str = ""
     pid: int = 0
+    channel: tuple[str, str, bool] | None = None
+    """The channel that it serves: its name, the account, and whether it can bind conversations."""
     # memory alone
     gone: bool = _live(False)
     known_handles: set[str] = _live(factory=set)

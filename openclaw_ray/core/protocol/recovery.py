@@ -18,6 +18,7 @@ from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.exchange import Exchange
 from openclaw_ray.core.protocol.records import Actor, Claim, Client, Mark, Run, Session, thaw
 from openclaw_ray.core.protocol.state import State
+from openclaw_ray.core.protocol.thread_record import Thread, ThreadState
 
 __all__ = ["relate", "restore"]
 
@@ -37,6 +38,7 @@ def restore(s: State, down: Down) -> None:
     _read(s, "marks", Mark, s.marks, "seq")
     _read(s, "claims", Claim, s.claims, "map_id")
     _read(s, "exchanges", Exchange, s.exchanges, "id")
+    _read(s, "threads", Thread, s.threads, "id")
     relate(s)
     for run in s.runs.values():
         _run(s, down, run)
@@ -45,6 +47,12 @@ def restore(s: State, down: Down) -> None:
             down.open(client.id, client.id)
         elif client.id in s.actors:
             down.open(client.id, client.id, client.id)
+    s.hosts = {c.channel[:2]: c.id for c in s.clients.values() if c.channel is not None and not c.gone}
+    for thread in s.threads.values():
+        s.thread_news[thread.id] = None
+        requester = s.sessions.get(thread.requester)
+        if thread.state is ThreadState.BINDING and requester is not None:
+            requester.active += 1
     for mark in s.marks.values():
         mark.open = {r for r in mark.runs if r in s.runs and not s.runs[r].terminal}
     for number, data in s.journal.after("rows", 0, limit=1_000_000):

@@ -31,9 +31,11 @@ from openclaw_ray.core.protocol.journal import Journal, Write
 from openclaw_ray.core.protocol.limiting import Limiting
 from openclaw_ray.core.protocol.maps import Maps
 from openclaw_ray.core.protocol.messages import (
+    Admitted,
     Answer,
     BackOff,
     Bye,
+    ChannelUp,
     Completed,
     Consumed,
     Effect,
@@ -45,6 +47,7 @@ from openclaw_ray.core.protocol.messages import (
     LimitDone,
     MapDone,
     Paused,
+    Posted,
     Progress,
     Refused,
     Resume,
@@ -57,6 +60,8 @@ from openclaw_ray.core.protocol.messages import (
     StopAsk,
     Stopped,
     TakeSteered,
+    ThreadBound,
+    ThreadOver,
     Took,
     UsageAdded,
     Verdict,
@@ -153,6 +158,7 @@ class Registry(Entries):
         word, verdicts = self._take_events(step)
         receipts = self._take_admits(step)
         self.birth.grant_all()
+        self.birth.threads.flush()
         down = self.down.ride(step.client)
         self.down.flush()
         answer = Answer(s.incarnation, step.seq, word, tuple(verdicts), receipts, "", down)
@@ -208,6 +214,8 @@ class Registry(Entries):
                         self._stop_heard(message.stop)
                     elif isinstance(message, Completed):
                         self.ending.got((message.run,))
+                    elif isinstance(message, Admitted):
+                        self.birth.threads.heard_receipt(message.run)
             case Consumed():
                 self.ending.consumed(event.receiver, event.runs)
             case Started():
@@ -242,6 +250,14 @@ class Registry(Entries):
                 self.birth.talks.send_over(event)
             case TakeSteered():
                 return take_steered(self.s, self.ending, event)
+            case ChannelUp():
+                self.birth.threads.up(event)
+            case ThreadBound():
+                self.birth.threads.bound(event)
+            case Posted():
+                self.birth.threads.posted(event)
+            case ThreadOver():
+                self.birth.threads.over(event)
             case Bye():
                 self.clients.bye(event)
             case Hello():

@@ -28,6 +28,7 @@ from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.journal import Journal, Write
 from openclaw_ray.core.protocol.messages import Archive, Branch, DownMessage, Effect, Row
 from openclaw_ray.core.protocol.records import Actor, Claim, Client, Mark, Receiver, ReuseClass, Run, Session, thaw
+from openclaw_ray.core.protocol.thread_record import Thread
 
 __all__ = ["AgentEntry", "State", "child_key", "table_of"]
 
@@ -88,6 +89,11 @@ class State:
         self.exchanges: dict[str, Exchange] = {}
         self.news: dict[str, dict[str, None]] = {}
         """Session key -> exchanges that it is to hear of with its next turn."""
+        self.threads: dict[str, Thread] = {}
+        self.hosts: dict[tuple[str, str], str] = {}
+        """(channel, account) -> the client that serves it now."""
+        self.thread_news: dict[str, None] = {}
+        """Threads of which somebody is to be told something with the next commit."""
         self.receivers: dict[str, Receiver] = {}
         self.lanes = Lanes()
         self.queue = WaitingQueue()
@@ -140,7 +146,7 @@ class State:
 
     # ------------------------------------------------------------------ changes
 
-    def touch(self, record: Run | Session | Actor | Client | Mark | Claim | Exchange) -> None:
+    def touch(self, record: Run | Session | Actor | Client | Mark | Claim | Exchange | Thread) -> None:
         """Write ``record`` in this transaction."""
         match record:
             case Run():
@@ -159,6 +165,8 @@ class State:
                 self._dirty["claims", record.map_id] = record
             case Exchange():
                 self._dirty["exchanges", record.id] = record
+            case Thread():
+                self._dirty["threads", record.id] = record
 
     def retire(self, record: Run | Session) -> None:
         """Write ``record`` for the last time: it leaves memory and is read from the journal from now on."""

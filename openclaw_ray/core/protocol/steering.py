@@ -161,6 +161,7 @@ class Steering:
             delivery=old.delivery,
             born_turn=old.born_turn,
             restart=Restart(generation(old) + 1, (*replaces(old), old.id)),
+            post=old.post,
             talk=None if old.talk is None else replace(old.talk, exchange="", news=()),
             senders=None if old.senders is None else replace(old.senders, turn=0),
         )

@@ -75,6 +75,7 @@ def take_line(s: State, run: Run, session: Session) -> list[Run]:
         _note(s, run, Told(message.task, sender, message.id, message.created))
         if message.talk is not None:
             run.talk = replace(run.talk or Talk(), chain=message.talk.chain, hops=message.talk.hops)
+        run.post = run.post or message.post  # its answer is theirs
         message.outcome = Outcome(RunState.SUCCEEDED, missing=True)
     return line
 

@@ -12,6 +12,7 @@ from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.downlink import Spec
 from openclaw_ray.core.protocol.parts import CleanCheck, Outcome, Payload, Row
 from openclaw_ray.core.protocol.permits import BackOff, LimitAsk, LimitDone
+from openclaw_ray.core.protocol.thread_words import ChannelUp, Posted, ThreadBound, ThreadOver
 from openclaw_ray.core.results import Completion, Receipt, Usage
 from openclaw_ray.core.session_facts import ChildAsk
 
@@ -296,6 +297,10 @@ Event: TypeAlias = (
     | BackOff
     | SendOver
     | TakeSteered
+    | ChannelUp
+    | ThreadBound
+    | Posted
+    | ThreadOver
 )
 
 
@@ -307,7 +312,7 @@ class Admit:
     Attributes:
         run, session_key, session_id: fresh ids of the child; for route ``ask`` the key of an existing or main session.
         route: ``spawn`` (announced), ``map`` (a value for the caller), ``ask`` (the operator's message, which is told
-            its end) or ``send`` (one session's message to another).
+            its end), ``send`` (one session's message to another) or ``say`` (a user's word in a conversation).
         requester: session key that hears of the end. ``activation``: that of its running turn, empty for clients.
         agent_id: as asked for; `None` means the requester's own.
         timeout: run timeout in seconds; `None` means the configured one, 0 none.
@@ -320,6 +325,7 @@ class Admit:
         send: of a message: to whom and how.
         steers: the run or session that is to be interrupted, for route ``steer`` (`steering`); ``task`` is the message.
         sender: who wrote the message, as the operator vouches.
+        conversation: of route ``say``: where it was said, by the id of the channel that the client serves.
     """
 
     run: str
@@ -345,6 +351,7 @@ class Admit:
     send: SendAsk | None = None
     steers: str = ""
     sender: Sender | None = None
+    conversation: str = ""
 
 
 @compact

@@ -6,6 +6,8 @@ import logging
 import os
 import socket
 
+from openclaw_ray.channels import Channel
+from openclaw_ray.channels.desk import ChannelDesk
 from openclaw_ray.core.errors import RuntimeClosed
 from openclaw_ray.core.ids import RandomIds
 from openclaw_ray.core.keys import driver_key
@@ -30,6 +32,7 @@ class LocalClient:
         self.courier = LocalCourier(self.id, registry, self, memory)
         self.requester = LocalRequester(self.courier, self.root_key, self.id, "", default_agent)
         self._default_agent = default_agent
+        self.desk: ChannelDesk | None = None
 
     def open(self) -> None:
         """Join."""
@@ -38,8 +41,15 @@ class LocalClient:
         )
         self.courier.start()
 
+    def serve(self, channel: Channel) -> None:
+        """Have users of a channel talk with sessions."""
+        self.desk = ChannelDesk(channel, self.courier, self.id, self.root_key)
+        self.desk.open()
+
     def close(self, timeout: float) -> None:
         """Leave: what is un-ended under its root is stopped."""
+        if self.desk is not None:
+            self.desk.close(timeout)
         self.courier.post(Bye(self.id))
         self.courier.drain(timeout)
         self.courier.close()
@@ -56,7 +66,7 @@ class LocalClient:
         """A downlink message."""
         if isinstance(message, Warn):
             _log.warning("%s", message.text)
-        else:
+        elif self.desk is None or not self.desk.hear(message):
             self.requester.hear(message)
 
     def granted(self, epoch: int, spec: Spec) -> None:

@@ -46,6 +46,7 @@ from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.reports import report_of
 from openclaw_ray.core.protocol.retention import Cursor
 from openclaw_ray.core.protocol.state import AgentEntry
+from openclaw_ray.core.protocol.thread_rows import thread_rows
 from openclaw_ray.core.protocol.upkeep import Done
 from openclaw_ray.core.results import StopReport
 from openclaw_ray.core.session_asks import Asker, SessionAnswer
@@ -311,6 +312,15 @@ class LocalRegistry:
         """What a turn, or the operator, is told of sessions."""
         with self.lock:
             return self.core.views.answer(asker, what, given)
+
+    def unbind(self, key: str) -> int:
+        """Drop the conversations of a session; gives how many."""
+        return self._change(lambda core: core.unbind(key))
+
+    def conversations(self) -> list[dict[str, Any]]:
+        """What is bound."""
+        with self.lock:
+            return thread_rows(self.core.s)
 
     def redeliver(self, run_id: str) -> str:
         """Begin a delivery anew; gives a word of `DeliveryWord`."""

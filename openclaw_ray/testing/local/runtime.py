@@ -29,6 +29,7 @@ from openclaw_ray.testing.local.memory import ProcessMemory
 from openclaw_ray.testing.local.registry import LocalRegistry
 
 if TYPE_CHECKING:
+    from openclaw_ray.channels import Channel
     from openclaw_ray.config import Config
     from openclaw_ray.runtime.client import Client
 
@@ -95,6 +96,7 @@ class LocalRuntime(Runtime):
         clock: what deadlines go by; the machine's if not given.
         auth: credentials for `turn.auth`, of all agents: ``{"anthropic": "a made-up key"}``, or a whole store
             (``{"profiles": …}``) as in an ``auth-profiles.json``. It stands in for the shared store.
+        channel: where users talk with sessions; `Conversations` is one in memory.
 
     Raises:
         ConfigError, DuplicateAgent, AgentNotPicklable, AgentImportError: the input, before anything runs.
@@ -107,6 +109,7 @@ class LocalRuntime(Runtime):
         config: Config | str | Path | Mapping[str, Any] | None = None,
         clock: Clock | None = None,
         auth: Mapping[str, Any] | None = None,
+        channel: Channel | None = None,
     ) -> None:
         from openclaw_ray.config import load
 
@@ -136,6 +139,8 @@ class LocalRuntime(Runtime):
             self._local.register(agent_entries(settings, bundle, {}), bundle)
             client.requester.modules = bundle.modules
         client.open()
+        if channel is not None:
+            client.serve(channel)
 
     @classmethod
     def start(cls, *args: Any, **options: Any) -> NoReturn:
