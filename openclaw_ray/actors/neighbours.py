@@ -22,15 +22,23 @@ class Neighbours:
 
     def __init__(self) -> None:
         self._alive: set[str] = set()
+        self._before: set[str] = set()
+
+    def met(self, client: str, host: str, pid: int) -> None:
+        """A client has just joined: it may end before the first look."""
+        if host == socket.gethostname() and parent_of(pid) == os.getppid():
+            self._alive.add(client)
 
     def ended(self, clients: Iterable[tuple[str, str, int]]) -> set[str]:
         """Which of ``clients``, each with its host and process id, were seen alive and are so no more; told once."""
-        here, raylet = socket.gethostname(), os.getppid()
-        alive, ended = set(), set()
+        now, ended = set(), set()
         for client, host, pid in clients:
-            if host == here and parent_of(pid) == raylet:
-                alive.add(client)
-            elif client in self._alive:
+            now.add(client)
+            was_alive = client in self._alive
+            self._alive.discard(client)
+            self.met(client, host, pid)
+            if was_alive and client not in self._alive:
                 ended.add(client)
-        self._alive = alive
+        self._alive -= self._before - now  # those have left by themselves
+        self._before = now
         return ended

@@ -50,6 +50,7 @@ from openclaw_ray.core.protocol.messages import (
     Grow,
     Hello,
     HoldValue,
+    Join,
     Kill,
     Notify,
     Report,
@@ -102,6 +103,7 @@ class RegistryActor(OperatorEntries, AuthEntries):
         self.pool = PoolLine(self)
         self.crew = CrewWatch(self)
         self.hub = HubPush(self)
+        self.neighbours = Neighbours()
         self.views = Views(self.journal, ray.get_runtime_context().get_node_id())
         self._faults = 0
         self._step_times: deque[float] = deque(maxlen=4096)
@@ -164,6 +166,8 @@ class RegistryActor(OperatorEntries, AuthEntries):
             if isinstance(event, Hello):
                 self.crew.met(event.actor)
                 self.arrival.set()
+            elif isinstance(event, Join) and event.leased:
+                self.neighbours.met(event.client, event.host, event.pid)
         return pack(answer)
 
     def enter(self, change: Callable[[Registry], tuple[Effect, ...]]) -> bool:
@@ -383,14 +387,13 @@ class RegistryActor(OperatorEntries, AuthEntries):
     def _leases(self) -> None:
         """Which clients have been silent for their lease, or ended before our eyes (PROTOCOL.md 2.5)."""
         lease = self.settings.limits.client_lease_seconds
-        neighbours = Neighbours()
         hub_at = 0.0
         while True:
             time.sleep(min(_LOOK_EVERY, lease / 3))
             with self.lock:
                 leased = [c for c in self.core.s.clients.values() if c.root and c.leased and not c.gone]
                 ids, places = [c.id for c in leased], [(c.id, c.host, c.pid) for c in leased]
-            gone = neighbours.ended(places)
+            gone = self.neighbours.ended(places)
             if ids and time.monotonic() >= hub_at:
                 gone |= set(self.hub.silent(ids, lease))
                 hub_at = time.monotonic() + min(1.0, lease / 3)
