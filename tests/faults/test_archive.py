@@ -82,6 +82,7 @@ def one_round(rt: oc.Runtime, log: Log, number: int) -> set[str]:
     return {row["sessionId"] for row in rows if row is not None}
 
 
+@pytest.mark.long
 def test_sessions_are_archived_and_memory_is_flat(rt: oc.Runtime, log: Log) -> None:
     eventually(lambda: base(rt)["actors_by_state"] == {"idle": 6}, 30)
     before, figures = base(rt), []

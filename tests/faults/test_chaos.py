@@ -92,6 +92,7 @@ def test_the_order_in_which_kinds_are_named_is_of_no_account() -> None:
     assert chosen("session", "hub") == chosen("hub", "session") == [Victim.HUB, Victim.SESSION]
 
 
+@pytest.mark.long
 @pytest.mark.ray
 @pytest.mark.timeout(120, method="signal")
 def test_the_example_in_its_text_does_what_it_says(

@@ -71,6 +71,7 @@ def rt(shared: oc.Runtime, disk: Disk) -> Iterator[oc.Runtime]:
     at_rest(shared)
 
 
+@pytest.mark.long
 def test_a_map_is_refused_by_the_journals_name_and_the_next_one_works(
     rt: oc.Runtime, disk: Disk, log: Log
 ) -> None:

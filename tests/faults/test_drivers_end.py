@@ -31,11 +31,6 @@ ENDS = [("kill", -9), ("exception", 1), ("exit", 5), ("unclosed", 3), ("ctrl-c",
 RAYS_OWN = re.compile(r"/raylet/raylet|/gcs/gcs_server|/ray/_private/|/ray/dashboard/|/ray/autoscaler/|ray::\w*Agent")
 
 
-def _short(*ways: str) -> list[object]:
-    """The ways to end, all but these of the long form."""
-    return [end if end[0] in ways else pytest.param(*end, marks=pytest.mark.long) for end in ENDS]
-
-
 def _ours(driver: Driver) -> list[str]:
     """What a driver has left alive, Ray's own processes excepted."""
     return [line for line in driver.mark.alive() if not RAYS_OWN.search(line)]
@@ -65,7 +60,8 @@ def _wait_for_the_end(processes: list[psutil.Process]) -> None:
     eventually(ended, 20, every=0.01)
 
 
-@pytest.mark.parametrize(("way", "code"), _short())
+@pytest.mark.long
+@pytest.mark.parametrize(("way", "code"), ENDS)
 def test_an_end_on_a_hosts_ray(
     drivers: Callable[..., Driver], ray_here: str, tmp_path: Path, way: str, code: int
 ) -> None:
@@ -149,7 +145,8 @@ def test_what_a_killed_owner_left_is_cancelled_at_the_next_start_and_never_run_a
     assert killed.log.lines() == [*before, "next"]
 
 
-@pytest.mark.parametrize(("way", "code"), _short("ctrl-c"))
+@pytest.mark.long
+@pytest.mark.parametrize(("way", "code"), ENDS)
 def test_an_end_with_an_embedded_ray(
     drivers: Callable[..., Driver], tmp_path: Path, way: str, code: int
 ) -> None:

@@ -38,6 +38,7 @@ def _states(rt: oc.Runtime) -> dict[str, tuple[str, str | None]]:
     return {row["agentId"]: (row["state"], (row.get("error") or {}).get("cause")) for row in rt.runs(limit=100)}
 
 
+@pytest.mark.long
 def test_a_killed_service_goes_on_where_it_may_and_does_nothing_twice(
     drivers: Callable[..., Driver], ray_here: str, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ STOPS = 20 if LONG else 2
 SHARE = 6 if LONG else 3  # per cent of the calls, for each of the three ways to fail
 
 
+@pytest.mark.long
 def test_every_item_once_when_calls_between_actors_fail(drivers: Callable[..., Driver], tmp_path: Path) -> None:
     log = tmp_path / "log"
     push = {

@@ -313,6 +313,7 @@ def test_a_failed_start_leaves_nothing(shared: oc.Runtime, monkeypatch: pytest.M
 # ---------------------------------------------------------------------- a user's own script
 
 
+@pytest.mark.long
 def test_a_script_with_a_sibling_module_runs_from_anywhere_and_leaves_nothing(tmp_path: Path) -> None:
     app, elsewhere = tmp_path / "app", tmp_path / "elsewhere"
     app.mkdir()

@@ -195,6 +195,7 @@ def test_it_starts_inside_a_task(shared: oc.Runtime) -> None:
     assert_gone(answer["name"])
 
 
+@pytest.mark.long
 def test_it_starts_inside_an_actor(shared: oc.Runtime) -> None:
     host = ray.remote(num_cpus=0)(Host).remote()
     answer = ray.get(host.start.remote(), timeout=60)
@@ -279,6 +280,7 @@ def test_a_name_that_is_not_there_is_said_with_those_that_are(shared: oc.Runtime
     assert ray.is_initialized()
 
 
+@pytest.mark.long
 def test_runtimes_of_different_names_never_see_each_other(rt: oc.Runtime, at_rest: AtRest, gate: Gate) -> None:
     receipt = rt.spawn("wait", "hold", input=gate.place)
     gate.wait_for(1)

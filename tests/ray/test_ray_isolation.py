@@ -131,6 +131,7 @@ def test_what_an_agent_leaves_behind_retires_its_process_and_names_it(
     assert sum(few.stats().retired.values()) > 0
 
 
+@pytest.mark.long
 def test_an_agent_that_leaves_something_each_time_is_named_to_the_user_once(
     few: oc.Runtime, caplog: pytest.LogCaptureFixture
 ) -> None:

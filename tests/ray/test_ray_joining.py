@@ -138,6 +138,7 @@ def test_a_runtime_started_by_a_task_outlives_it_and_ends_with_its_last_lease(st
         assert len(rt.runs(agent="echo")) == 4
 
 
+@pytest.mark.long
 def test_a_start_that_fails_in_a_task_shows_its_own_error_and_leaves_nothing(state: Path) -> None:
     def fails(place: str) -> str:
         os.environ["OPENCLAW_STATE_DIR"] = place

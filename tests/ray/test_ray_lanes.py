@@ -142,6 +142,7 @@ def test_six_roots_of_depth_five_end_on_six_processes(small: oc.Runtime) -> None
     assert sum(stats.actors.values()) <= 6
 
 
+@pytest.mark.long
 def test_what_waits_for_a_process_says_so_with_the_figures(small: oc.Runtime, gate: Gate) -> None:
     receipts = [small.spawn("wait", "hold", input=gate.place) for _ in range(8)]
     gate.wait_for(6)

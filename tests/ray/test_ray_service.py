@@ -130,6 +130,7 @@ def test_it_outlives_its_starter_and_its_clients_and_is_gone_after_down(cluster:
     assert cluster.command("down", "--name", "svc")[0] == 2
 
 
+@pytest.mark.long
 def test_what_is_kept_goes_on_at_the_next_up(cluster: Cluster, gate: Gate) -> None:
     cluster.up("kept", "--app", cluster.app)
     with oc.Runtime.connect("kept", on_client_lost="keep") as rt:
