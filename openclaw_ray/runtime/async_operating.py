@@ -16,6 +16,7 @@ from openclaw_ray.runtime.runtime import Runtime
 from openclaw_ray.runtime.stats import RuntimeStats
 
 if TYPE_CHECKING:
+    from openclaw_ray.channels import Channel
     from openclaw_ray.config import Change, Config
 
 __all__ = ["AsyncOperating"]
@@ -48,6 +49,10 @@ class AsyncOperating:
     async def steer(self, target: str, message: str) -> Receipt:
         """Interrupt a sub-agent, and have it go on with a message; see `Runtime.steer`."""
         return await self._in_thread(lambda: self._sync.steer(target, message))
+
+    async def serve(self, channel: Channel) -> None:
+        """See `Runtime.serve`."""
+        await self._in_thread(lambda: self._sync.serve(channel))
 
     async def threads(self) -> list[dict[str, Any]]:
         """See `Runtime.threads`."""

@@ -31,7 +31,8 @@ from openclaw_ray.testing.leaks import assert_gone
 pytestmark = pytest.mark.ray
 
 AtRest = Callable[[oc.Runtime], AbstractContextManager[oc.Runtime]]
-SMALL: dict[str, Any] = {"ray": {"pool": {"prewarm": 1, "max": 6}, "clientLeaseSeconds": 5}}
+LEASE = 15
+SMALL: dict[str, Any] = {"ray": {"pool": {"prewarm": 1, "max": 6}, "clientLeaseSeconds": LEASE}}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -109,6 +110,7 @@ def visit(place: str, text: str) -> dict[str, Any]:
     return {"texts": texts, "seen": seen, "boot": boot, "pid": os.getpid(), "ray": ray.is_initialized()}
 
 
+@pytest.mark.long
 def test_a_runtime_started_by_a_task_outlives_it_and_ends_with_its_last_lease(state: Path) -> None:
     group = ray.util.placement_group([{"CPU": 1}])
     inside = PlacementGroupSchedulingStrategy(group, placement_group_capture_child_tasks=True)
@@ -128,10 +130,10 @@ def test_a_runtime_started_by_a_task_outlives_it_and_ends_with_its_last_lease(st
         oc.Runtime.start(agents=[agents.echo], config=SMALL, state_dir=state / "kept")
     with oc.Runtime.connect("kept") as rt:
         # a client keeps it for longer than a lease
-        threading.Event().wait(6.0)
+        threading.Event().wait(LEASE + 1.0)
         assert rt.map("echo", ["d"])[0].ok
     assert "kept" in runtimes_alive()
-    eventually(lambda: "kept" not in runtimes_alive(), 20, what="the last lease is over")
+    eventually(lambda: "kept" not in runtimes_alive(), 3 * LEASE, what="the last lease is over")
     assert_gone("kept")
     eventually(lambda: owner_of(state / "kept") is None, 10, what="the registry's process has let go of the state dir")
     with oc.Runtime.start(agents=[agents.echo], config=SMALL, name="kept") as rt:
