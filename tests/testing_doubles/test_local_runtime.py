@@ -18,6 +18,7 @@ import openclaw_ray as oc
 from openclaw_ray.core.protocol.messages import Answer, Step
 from openclaw_ray.testing import FakeClock, LocalRuntime, assert_at_rest, eventually
 from openclaw_ray.testing.leaks import unheard_runs
+from openclaw_ray.testing.local.memory import ProcessMemory
 
 ANYBODY = {"agents": {"defaults": {"subagents": {"allowAgents": ["*"]}}}}
 
@@ -519,3 +520,16 @@ def test_deliveries_by_hand_are_refused_with_the_reason() -> None:
             with pytest.raises(oc.DeliveryRefused, match="it has not ended"):
                 change(receipt.run_id)
         rt.stop(receipt.session_key)
+
+
+def test_a_session_can_be_made_while_another_one_is_in_its_memory() -> None:
+    """The registry makes sessions under its lock, and who loads code in its memory asks the registry for it."""
+    made = threading.Event()
+
+    def make() -> None:
+        ProcessMemory()
+        made.set()
+
+    with ProcessMemory().inside():
+        threading.Thread(target=make, daemon=True).start()
+        assert made.wait(10.0)

@@ -24,6 +24,8 @@ __all__ = ["ProcessMemory"]
 
 _NAME = "openclaw_ray_cloudpickle"
 _lock = threading.RLock()
+_loading = threading.Lock()
+"""Apart from the other: the registry makes sessions under its lock, and who is inside a memory may ask it for code."""
 
 
 class ProcessMemory:
@@ -61,7 +63,7 @@ class ProcessMemory:
 
 def _cloudpickle() -> ModuleType:
     """Ray's, without Ray (1)."""
-    with _lock:
+    with _loading:
         if _NAME in sys.modules:
             return sys.modules[_NAME]
         ray = importlib.util.find_spec("ray")
