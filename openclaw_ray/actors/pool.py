@@ -160,7 +160,7 @@ class Pool:
             done, pending = ray.wait(refs, num_returns=1, timeout=1.0)
             for ref in done:
                 with self._lock:
-                    taken = self._taking.pop(ref, None)
+                    taken = self._taking.get(ref)
                     grown = self._growing.pop(ref, None)
                 if taken is not None:
                     self._taken(ref, taken)
@@ -180,24 +180,24 @@ class Pool:
     def _taken(self, came: Any, taking: Taking) -> None:
         """Say that it is here, or lost with its process, of which the registry hears by itself; a call that only fell
         says nothing of the value, and is made again (3)."""
-        with self._lock:
-            wanted = self._came.get(taking.run) is came
-        if not wanted:
-            return  # dropped, or taken from somebody else, meanwhile
+        error: RayError | None = None
         try:
             ray.get(came)
-        except ActorUnavailableError:
+        except RayError as fell:
+            error = fell
+        again = isinstance(error, ActorUnavailableError)
+        with self._lock:  # at no moment it is neither under way nor here: whoever asks again then would take it again
+            self._taking.pop(came, None)
+            if self._came.get(taking.run) is not came:
+                return  # dropped, or taken from somebody else, meanwhile
+            if error is None:
+                self._here[taking.run] = taking.actor
+            elif not again:
+                self._forget(taking.run)
+        if again:
             later(self._take_again, came, taking)
-            return
-        except RayError:
-            with self._lock:
-                if self._came.get(taking.run) is came:
-                    self._forget(taking.run)
         else:
-            with self._lock:
-                if self._came.get(taking.run) is came:
-                    self._here[taking.run] = taking.actor
-        self._registry.call("value_held", taking.run, taking.actor)
+            self._registry.call("value_held", taking.run, taking.actor)
 
     def _forget(self, run: str) -> None:
         for kept in (self._values, self._came, self._here):

@@ -179,7 +179,7 @@ class Interrupt:
 
     def _press(self, name: str) -> None:
         if self._code is None:
-            self._begin(INTERRUPTED, f"{name}: stopping the sessions, their rows follow; once more ends at once")
+            self._begin(INTERRUPTED, f"{name}: stopping the sessions; once more ends at once")
         elif self._clock() - self._first_at >= SAME_PRESS_SECONDS:
             self._start(self._end_by_force)
 

@@ -10,10 +10,11 @@ def next_step(error: BaseException) -> str | None:
     from openclaw_ray.core import errors
 
     match error:
-        case errors.RuntimeNotFound(known=known):
-            if known:
-                return f"openclaw-ray sessions list --name {known[0]}"
-            return "openclaw-ray runs, which reads what is on disk here; openclaw-ray run or map starts a runtime"
+        case errors.RuntimeNotFound(name=name):
+            return (
+                f"openclaw-ray status shows what lives here, openclaw-ray runs what is on disk; "
+                f"openclaw-ray up --name {name} starts it"
+            )
         case errors.RayUnreachable(address=address):
             # of a Ray of its own, there is no address to give
             return "openclaw-ray doctor" + ("" if address in ("", "local", "auto") else f" --address {address}")
