@@ -123,7 +123,7 @@ def test_an_error_is_one_readable_message_and_never_a_traceback(
     [
         (RayUnreachable("10.0.0.1:6379", "timed out"), "openclaw-ray doctor --address 10.0.0.1:6379"),
         (RayUnreachable("local", "no room"), "openclaw-ray doctor"),
-        (RuntimeNotFound("x", ("r1", "r2")), "openclaw-ray up --name x starts it"),
+        (RuntimeNotFound("x", ("r1", "r2")), "openclaw-ray status shows what lives here"),
         (RuntimeNotFound("x", ()), "openclaw-ray status shows what lives here"),
         (RuntimeInUse("main", 7, "host", 0.0), "openclaw-ray sessions list --name main"),
         (UnknownAgent("x", ("y",)), "openclaw-ray agents list --app FILE"),
