@@ -1,6 +1,6 @@
 """How session processes of this node end, as the system saw it: what Ray does not know (`openclaw_ray.core.death`).
 
-The raylet is their parent and reaps them, so nobody here can wait for them. Two ways remain:
+Their parent reaps them, which is the raylet or a process beside it: nobody here can wait for them. Two ways remain:
 
 1. A pidfd, opened while the process lives, tells its exit status after its end (Linux 6.15 and newer).
 2. Elsewhere, what the process has left behind: `note_exits` writes the code of an `os._exit` down, and a fatal signal
@@ -21,10 +21,11 @@ import struct
 import time
 from pathlib import Path
 
+from openclaw_ray.actors.raylets import own_raylet, raylet_of
 from openclaw_ray.actors.session_log import output_path
 from openclaw_ray.core.death import Exit
 
-__all__ = ["ExitWatch", "exit_status", "is_gone", "kernel_tells", "left_behind", "note_exits", "parent_of"]
+__all__ = ["ExitWatch", "exit_status", "is_gone", "kernel_tells", "left_behind", "note_exits"]
 
 GONE_WITHIN = 0.5
 """Seconds from a death notice within which the process is gone, too: Ray hears its connection close before that."""
@@ -53,7 +54,7 @@ class ExitWatch:
 
     def watch(self, actor_id: str, pid: int) -> None:
         """Be there when a live process ends; harmless twice, and for one of another node."""
-        if actor_id in self._fds or not pid or parent_of(pid) != os.getppid():
+        if actor_id in self._fds or not pid or raylet_of(pid) != own_raylet():
             return
         with contextlib.suppress(OSError, AttributeError):
             fd = os.pidfd_open(pid)
@@ -78,15 +79,6 @@ class ExitWatch:
         """Processes that the kernel has ended for want of memory since this was last asked."""
         before, self._starved = self._starved, _starved()
         return max(0, self._starved - before)
-
-
-def parent_of(pid: int) -> int:
-    """Parent of a process of this host; 0 if it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            return int(stat.read().rpartition(b")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
 
 
 def is_gone(pid: int) -> bool:

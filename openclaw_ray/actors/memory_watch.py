@@ -12,7 +12,7 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
-from openclaw_ray.actors.exit_watch import parent_of
+from openclaw_ray.actors.raylets import own_raylet, raylet_of
 from openclaw_ray.core.starving import Memory, choose, limit_of
 
 __all__ = ["MemoryWatch", "memory_here"]
@@ -54,7 +54,7 @@ class MemoryWatch:
         return self._why.pop(actor, "")
 
     def _end(self, actor: str, why: str, pid: int) -> None:
-        if parent_of(pid) != os.getppid():  # not a worker of our own raylet
+        if raylet_of(pid) != own_raylet():  # not a worker of our own raylet
             return
         self._why[actor] = why
         with contextlib.suppress(OSError):

@@ -1,18 +1,17 @@
 """Clients that are Ray workers of the registry's own node: their end is seen as it happens, not by their lease.
 
-The processes of tasks and actors are children of their node's raylet, and so is the registry's. On one host, a process
-id whose parent is the registry's own parent means the same process to both, and that it lives; when it does so no more,
-it has ended. Another host may well have a process of the same number: its clients are not looked at.
+The processes of tasks and actors belong to their node's raylet, and so does the registry's. On one host, a process id
+that belongs to the registry's own raylet means the same process to both, and that it lives; when it does so no more, it
+has ended. Another host may well have a process of the same number: its clients are not looked at.
 Drivers, and the workers of other nodes, are known by their lease alone (PROTOCOL.md 2.5).
 """
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterable
 
-from openclaw_ray.actors.exit_watch import parent_of
+from openclaw_ray.actors.raylets import own_raylet, raylet_of
 
 __all__ = ["Neighbours"]
 
@@ -26,7 +25,7 @@ class Neighbours:
 
     def met(self, client: str, host: str, pid: int) -> None:
         """A client has just joined: it may end before the first look."""
-        if host == socket.gethostname() and parent_of(pid) == os.getppid():
+        if host == socket.gethostname() and raylet_of(pid) == own_raylet():
             self._alive.add(client)
 
     def ended(self, clients: Iterable[tuple[str, str, int]]) -> set[str]:

@@ -26,9 +26,9 @@ from ray.exceptions import ActorUnavailableError, RayActorError, RayError
 
 from openclaw_ray.actors.asking import Line, later
 from openclaw_ray.actors.doors import SessionActor, remote
-from openclaw_ray.actors.exit_watch import parent_of
 from openclaw_ray.actors.names import NAMESPACE, actor_name
 from openclaw_ray.actors.raylet_watch import end_with_raylet
+from openclaw_ray.actors.raylets import own_raylet, raylet_of
 from openclaw_ray.actors.settings import SessionSettings
 
 __all__ = ["Pool"]
@@ -98,7 +98,7 @@ class Pool:
         """
         with self._lock:
             handle = self._actors.pop(actor_id, None)
-        if pid and parent_of(pid) == os.getppid():  # a worker of our own raylet
+        if pid and raylet_of(pid) == own_raylet():  # a worker of our own raylet
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         if handle is not None:

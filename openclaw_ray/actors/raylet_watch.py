@@ -2,7 +2,7 @@
 
 Ray's own look after its raylet comes every second or so and ends the worker alone. When a driver with an embedded Ray
 is killed, its raylet goes with it at once, and nobody is left to sweep the groups of the workers: what tools have
-started would stay for ever. So each process waits for its parent's end by a pidfd, in a thread that costs nothing
+started would stay for ever. So each process waits for its raylet's end by a pidfd, in a thread that costs nothing
 meanwhile.
 
 It also ends at a SIGTERM, at once. Ray would have it finish its calls first, of which some never end: neither alive nor
@@ -17,15 +17,16 @@ import select
 import signal
 import threading
 
+from openclaw_ray.actors.raylets import is_raylet, own_raylet
 from openclaw_ray.agents.descendants import kill_descendants
 
 __all__ = ["end_with_raylet"]
 
 
 def end_with_raylet() -> bool:
-    """Have this process end with its parent; False where the system has no pidfd (Ray's own look remains)."""
+    """Have this process end with its raylet; False where the system has no pidfd (Ray's own look remains)."""
     _end_at_sigterm()
-    raylet = os.getppid()
+    raylet = own_raylet()
     try:
         fd = os.pidfd_open(raylet)
     except (AttributeError, OSError):
@@ -42,7 +43,7 @@ def _end_at_sigterm() -> None:
 
 
 def _wait(raylet: int, fd: int) -> None:
-    if os.getppid() == raylet:  # else it ended while we looked
+    if is_raylet(raylet):  # else it ended while we looked
         poll = select.poll()
         poll.register(fd, select.POLLIN)
         poll.poll()

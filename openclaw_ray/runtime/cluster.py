@@ -9,10 +9,12 @@ import socket
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from openclaw_ray.core.errors import RayClientUnsupported, RayUnreachable
+from openclaw_ray.forking import forked_workers
 from openclaw_ray.runtime.ray_reaper import RayReaper
 
 __all__ = ["Guest", "attach", "has_auth_token", "in_ray_worker"]
@@ -78,12 +80,13 @@ def attach(*, start: bool = True, near: str = "") -> Guest:
 def _init(address: str) -> None:
     import ray
 
-    ray.init(
-        address=address or "local",
-        include_dashboard=None if address else False,
-        logging_level=logging.ERROR,
-        log_to_driver=True,
-    )
+    with nullcontext() if address else forked_workers():
+        ray.init(
+            address=address or "local",
+            include_dashboard=None if address else False,
+            logging_level=logging.ERROR,
+            log_to_driver=True,
+        )
 
 
 def _init_in_a_thread_that_stays(left: threading.Event) -> None:

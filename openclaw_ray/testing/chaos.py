@@ -32,6 +32,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from openclaw_ray.actors.names import find_actor
+from openclaw_ray.actors.raylets import raylet_of
 
 if TYPE_CHECKING:
     from openclaw_ray.runtime.runtime import Runtime
@@ -204,13 +205,8 @@ def _ask(runtime: Runtime, part: str, method: str) -> Any:
 
 
 def _is_worker_here(pid: int) -> bool:
-    """A Ray worker of this host: its parent is a raylet. Pids of other nodes mostly are not."""
-    import psutil
-
-    with contextlib.suppress(psutil.Error):
-        parent = psutil.Process(pid).parent()
-        return parent is not None and "raylet" in parent.name()
-    return False
+    """A Ray worker of this host. Pids of other nodes mostly are not."""
+    return raylet_of(pid) != 0
 
 
 def _send(pid: int, number: signal.Signals) -> bool:

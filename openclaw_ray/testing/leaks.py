@@ -30,6 +30,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.actors.names import NAMESPACE, actor_name, find_actor
+from openclaw_ray.actors.raylets import raylet_of
 from openclaw_ray.testing.eventually import eventually
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ __all__ = ["ProcessMark", "assert_at_rest", "assert_gone", "find_leaks", "sessio
 _UNENDED = ("queued", "running", "paused")
 _ANSWER_WITHIN = 10.0
 _RAY_WORDS = ("ray::", "/raylet/raylet", "/gcs/gcs_server", "/ray/_private/", "/ray/dashboard/", "/ray/autoscaler/")
-_OUR_WORDS = ("/openclaw_ray/runtime/",)
+_OUR_WORDS = ("/openclaw_ray/runtime/", "/openclaw_ray/forking/")
 
 
 def assert_at_rest(runtime: Runtime, timeout: float = 10.0, *, unheard: Collection[str] | None = None) -> None:
@@ -254,8 +255,7 @@ def _is_rays(process: psutil.Process) -> bool:
     try:
         command = " ".join(process.cmdline()[:5])
         if "ray::" in command:
-            parent = process.parent()
-            return parent is not None and "raylet" in parent.name()
+            return raylet_of(process.pid) != 0
         return any(word in command for word in (*_RAY_WORDS, *_OUR_WORDS))
     except psutil.Error:
         return True  # it has just ended

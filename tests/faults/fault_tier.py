@@ -13,6 +13,7 @@ import ray
 from fault_agents import AGENTS, CONFIG
 
 import openclaw_ray as oc
+from openclaw_ray.forking import forked_workers
 from openclaw_ray.store.places import JOURNAL
 from openclaw_ray.testing.eventually import eventually
 from openclaw_ray.testing.leaks import ProcessMark, assert_at_rest, assert_gone
@@ -36,13 +37,14 @@ class Tier:
         """Of the Ray."""
         if not ray.is_initialized():
             self._own_ray = True
-            ray.init(
-                address="local",
-                num_cpus=2,
-                include_dashboard=False,
-                logging_level="ERROR",
-                log_to_driver=False,
-            )
+            with forked_workers():
+                ray.init(
+                    address="local",
+                    num_cpus=2,
+                    include_dashboard=False,
+                    logging_level="ERROR",
+                    log_to_driver=False,
+                )
         return str(ray.get_runtime_context().gcs_address)
 
     def runtime(self) -> oc.Runtime:

@@ -25,7 +25,7 @@ from openclaw_ray.testing.leaks import assert_gone
 
 pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(900 if LONG else 120, method="signal")]
 
-GRACE = 1.0
+GRACE = 3.0  # what breeds keeps two processors busy: all others need their time to end by themselves
 RACES = 200 if LONG else 12
 BREEDINGS = 50 if LONG else 5
 _AT_ONCE = 25
@@ -174,8 +174,8 @@ def test_the_deaf_one_holds_nobody_up_and_nothing_is_born_any_more(rt: oc.Runtim
     [forced] = [row.session_key for row in report.rows if row.outcome == "forced"]
     assert rows["deaf"]["sessionKey"] == forced
     slowest = max(row["endedAt"] / 1000 - asked for label, row in rows.items() if label != "deaf")
-    assert slowest < within(1.0)
     deaf = rows["deaf"]["endedAt"] / 1000 - asked
+    assert slowest < min(within(1.0), deaf)
     assert GRACE <= deaf < within(GRACE + 2)
     late = rt.runs(requester=rows["spawns"]["sessionKey"], limit=1_000)
     assert late

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GRACE", "SHARED_CONFIG", "Gate", "gate", "mark", "shared"]
 
-GRACE = 1.0
+GRACE = 2.0
 """``ray.stopGraceSeconds`` of the shared runtime."""
 
 SHARED_CONFIG: dict[str, Any] = {
