@@ -10,10 +10,11 @@ import pickle
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from openclaw_ray.actors.caller_views import allowed_agents, children_of, kin_of, tools_of
+from openclaw_ray.actors.caller_views import allowed_agents, tools_of
 from openclaw_ray.core.errors import SessionForbidden
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import display_word, result_status
+from openclaw_ray.core.protocol.child_views import children_of, kin_of
 from openclaw_ray.core.protocol.audiences import audience_of
 from openclaw_ray.core.protocol.records import Run, Session, thaw
 from openclaw_ray.core.protocol.restart import generation
@@ -64,12 +65,12 @@ class Views:
         if what == "tools":
             return [tools_of(core, self.journal, str(filters["requester"]), filters.get("sender"))]
         if what == "children":
-            return children_of(core, self.journal, str(filters["requester"]), self.waiting(core), limit)
+            return children_of(core.s, self.journal, str(filters["requester"]), self.waiting(core), limit)
         if what == "run":
             pages = [run.freeze()] if (run := core.s.journaled_run(str(filters["run"]))) is not None else []
             return self._run_rows(core, pages)
         if what == "kin":
-            return list(kin_of(core, str(filters["requester"]), str(filters["target"])))
+            return list(kin_of(core.s, str(filters["requester"]), str(filters["target"])))
         if what == "events":
             found = self.journal.after("events", int(filters.get("after", 0)), limit=limit)
             return [data for _, data in found]

@@ -6,10 +6,12 @@ turn. `openclaw_ray.testing.Conversations` is one in memory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+from openclaw_ray.core.policy import Sender
 from openclaw_ray.core.results import Receipt
 
 __all__ = ["BindWish", "CannotBind", "Channel", "Desk"]
@@ -40,10 +42,25 @@ class BindWish:
 class Desk(Protocol):
     """The runtime's side of a channel: what users do goes here, from any thread."""
 
-    def say(self, conversation: str, text: str) -> Future[Receipt]:
+    def say(
+        self, conversation: str, text: str, sender: Sender | Mapping[str, Any] | None = None
+    ) -> Future[Receipt]:
         """A user has said something. To the session that the conversation is bound to, else to the main session of the
-        default agent. The receipt says whether it is heard; the answer comes by `Channel.send`. ``/focus TARGET`` and
-        ``/unfocus`` are no messages: they change whose the conversation is (SPEC.md B8)."""
+        default agent. The receipt says whether it is heard; the answer comes by `Channel.send`.
+
+        ``/focus``, ``/unfocus``, ``/agents``, ``/session idle`` and ``/session max-age`` are no messages: they show or
+        change whose the conversation is (SPEC.md B8). Their answer comes in the same way.
+
+        Args:
+            conversation: the channel's id of it.
+            text: what was said.
+            sender: who said it, as the channel knows: `turn.sender` of the turn that answers, and what
+                ``tools.toolsBySender`` goes by (SPEC.md E6). Without ``channel`` it is of this channel. `None` where
+                the channel cannot tell; then nobody is kept from changing what others have bound.
+
+        Raises:
+            ValueError: ``sender`` does not say who it is.
+        """
 
     def leave(self, conversation: str) -> None:
         """Users are done with it: the session that it is bound to lives on without."""

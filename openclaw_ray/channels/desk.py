@@ -9,14 +9,15 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.channels.channel import BindWish, CannotBind, Channel
 from openclaw_ray.core.ids import RandomIds
+from openclaw_ray.core.policy import Sender
 from openclaw_ray.core.protocol.messages import (
     Admit,
     BindThread,
@@ -29,7 +30,7 @@ from openclaw_ray.core.protocol.messages import (
     Unbind,
 )
 from openclaw_ray.core.results import Receipt
-from openclaw_ray.core.thread_rules import Command, command_of
+from openclaw_ray.core.thread_commands import command_of
 
 if TYPE_CHECKING:
     from openclaw_ray.actors.courier_thread import CourierThread
@@ -83,8 +84,13 @@ class ChannelDesk:
 
     # ------------------------------------------------------------------ from users
 
-    def say(self, conversation: str, text: str) -> Future[Receipt]:
+    def say(
+        self, conversation: str, text: str, sender: Sender | Mapping[str, Any] | None = None
+    ) -> Future[Receipt]:
         """See `Desk.say`."""
+        wrote = None if sender is None else Sender.of(sender)
+        if wrote is not None and wrote.channel is None:
+            wrote = replace(wrote, channel=self.channel.name)
         future: Future[Receipt] = Future()
         if not text.strip():
             future.set_result(Receipt("error", error="there is nothing in it"))
@@ -96,21 +102,19 @@ class ChannelDesk:
             "say",
             self._root,
             text,
+            sender=wrote,
             conversation=conversation,
         )
-        command = command_of(text)
-        if command is not None:
-            future.add_done_callback(partial(self._command_done, conversation, command))
+        if command_of(text) is not None:
+            future.add_done_callback(partial(self._command_done, conversation))
         self._courier.admit([(admit, future)])
         return future
 
-    def _command_done(self, conversation: str, command: Command, done: Future[Receipt]) -> None:
+    def _command_done(self, conversation: str, done: Future[Receipt]) -> None:
         """Say in the conversation what became of a command."""
-        if done.exception() is not None:
-            return
-        receipt = done.result()
-        text = f"unbound from {receipt.session_key}" if not command.target else f"bound to {receipt.session_key}"
-        self._work.put(_Word(conversation, text if receipt.accepted else str(receipt.error)))
+        if done.exception() is None:
+            receipt = done.result()
+            self._work.put(_Word(conversation, str(receipt.note if receipt.accepted else receipt.error)))
 
     def leave(self, conversation: str) -> None:
         """See `Desk.leave`."""

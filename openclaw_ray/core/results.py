@@ -250,6 +250,7 @@ class Receipt:
         context: ``fork`` if it begins with a branch of the requester's transcript, ``isolated`` if not; `None` where
             nothing was asked for or configured, which is ``isolated``, too.
         attachments: what is told of the files that went along.
+        note: the answer to a user's command in a conversation, which starts no run (SPEC.md B8).
     """
 
     status: str
@@ -266,6 +267,7 @@ class Receipt:
     model: str | None = None
     context: str | None = None
     attachments: Attached | None = None
+    note: str | None = None
 
     @property
     def accepted(self) -> bool:

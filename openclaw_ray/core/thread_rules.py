@@ -6,8 +6,9 @@
 3. The child's context, where the call does not say: ``defaultSpawnContext``; but a branch there cannot be (another
    agent's child, no transcript) is not asked for.
 4. A binding ends after ``idleHours`` without a word from either side, or ``maxAgeHours`` after it began; 0 is never.
-5. ``/focus TARGET`` has a conversation be that of a session there is, ``/unfocus``, or ``/session unbind``, that of
-   none; they are no messages (SPEC.md B8).
+   One binding may have times of its own, which its users have set.
+5. What users have bound by ``/focus``, only who did so may bind to another session, drop, or give another time (SPEC.md
+   B8). A channel that does not say who speaks leaves that to everybody.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Final
 from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.compact import grown
 
-__all__ = ["HOUR", "Bindings", "Command", "ThreadEnd", "ThreadRules", "binding_refusal", "command_of", "end_of"]
+__all__ = ["HOUR", "Bindings", "ThreadEnd", "ThreadRules", "binder_refusal", "binding_refusal", "end_of"]
 
 HOUR: Final = 3600.0
 """Seconds."""
@@ -74,21 +75,6 @@ class ThreadRules:
         return found.get((channel, account)) or found.get((channel, "")) or self.general
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """What a user wants done with a conversation (5). ``target``: whom to focus; empty to unfocus."""
-
-    target: str = ""
-
-
-def command_of(text: str) -> Command | None:
-    """The command that a user's word is; `None` for a message."""
-    words = text.split()
-    if len(words) > 1 and words[0].lower() == "/focus":
-        return Command(" ".join(words[1:]))
-    return Command() if [word.lower() for word in words] in (["/unfocus"], ["/session", "unbind"]) else None
-
-
 def binding_refusal(bindings: Bindings | None, channel: str = "") -> Refusal | None:
     """Why a spawn may not bind its child (2). ``bindings``: `None` if there is no channel that could."""
     if bindings is None:
@@ -110,3 +96,11 @@ def end_of(bindings: Bindings, began: float, used: float, now: float) -> ThreadE
     if bindings.idle_hours > 0 and now >= used + bindings.idle_hours * HOUR:
         return ThreadEnd.IDLE
     return None
+
+
+def binder_refusal(binder: str, who: str) -> str:
+    """Why ``who`` may not change what ``binder`` has bound (5), empty if it may. Both as `Sender.identity` has them,
+    empty for unknown."""
+    if not binder or binder == who:
+        return ""
+    return f"only {binder} may change this binding, who has made it{f'; you are {who}' if who else ''}"

@@ -294,8 +294,11 @@ class Runtime(Operating):
         *,
         sender: Sender | Mapping[str, Any] | None = None,
     ) -> Result[Any]:
-        """Send a message to an agent's main session, or to a top-level session by key; wait until the tree that it
-        started has settled.
+        """Send a message to an agent's main session, or to a session by key; wait until the tree that it started has
+        settled.
+
+        A key ``agent:<id>:<name>`` that is nobody's opens a session of that agent beside its main one, with a
+        transcript and a state of its own: one for each user, say (SPEC.md D1; `openclaw_ray.core.own_keys`).
 
         A busy session takes it after the turn that runs. ``timeout`` ends the waiting, not the run. A sub-agent's
         session takes one if its run waits for it (``waitFor``): that run goes on, and its end is waited for.
@@ -306,7 +309,7 @@ class Runtime(Operating):
 
         Raises:
             ValueError: ``sender`` does not say who it is.
-            SpawnError: no such agent or session.
+            SpawnError: no such agent or session, and the key is none that a session is opened under.
             AskTimeout: not settled within ``timeout`` seconds.
             RunFailed, RunTimedOut, RunCancelled, RunLost: how it ended, if not well.
             Stopped: somebody stopped it, with the report of that stop; a `RunCancelled`.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from openclaw_ray.agents._asking import accepted
 from openclaw_ray.channels import BindWish, CannotBind, Desk
+from openclaw_ray.core.policy import Sender
 from openclaw_ray.core.results import Receipt
 
 __all__ = ["Conversation", "Conversations", "Said"]
@@ -56,17 +58,26 @@ class Conversation:
         """What sessions have said."""
         return tuple(line.text for line in self.lines if line.by == "agent")
 
-    def say(self, text: str, timeout: float = _WITHIN) -> Receipt:
+    def say(
+        self, text: str, timeout: float = _WITHIN, *, sender: Sender | Mapping[str, Any] | None = None
+    ) -> Receipt:
         """Say something, and wait until it is on its way to a session; `reply` waits for the answer.
 
+        Args:
+            text: what is said, or a command as ``/focus helper``.
+            timeout: seconds.
+            sender: who says it, as `Desk.say` has it.
+
         Raises:
+            ValueError: ``sender`` does not say who it is.
             SpawnError, SpawnForbidden: nobody hears it. `InboxFull`: too much waits already.
             TimeoutError: there is no word from the runtime within ``timeout`` seconds.
         """
         desk = self._channel._desk_or_raise()
+        wrote = None if sender is None else Sender.of(sender)
         with self._channel._news:
             self._lines.append(Said("user", text))
-        sent: Future[Receipt] = desk.say(self.id, text)
+        sent: Future[Receipt] = desk.say(self.id, text, wrote)
         return accepted(sent.result(timeout))
 
     def reply(self, timeout: float = _WITHIN) -> str:
@@ -81,9 +92,11 @@ class Conversation:
             self._read += 1
             return self._spoken()[self._read - 1]
 
-    def ask(self, text: str, timeout: float = _WITHIN) -> str:
+    def ask(
+        self, text: str, timeout: float = _WITHIN, *, sender: Sender | Mapping[str, Any] | None = None
+    ) -> str:
         """`say`, then `reply`."""
-        self.say(text, timeout)
+        self.say(text, timeout, sender=sender)
         return self.reply(timeout)
 
     def leave(self) -> None:

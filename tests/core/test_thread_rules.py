@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from openclaw_ray import config
-from openclaw_ray.core.thread_rules import HOUR, Bindings, ThreadEnd, ThreadRules, binding_refusal, command_of, end_of
+from openclaw_ray.core.thread_rules import HOUR, Bindings, ThreadEnd, ThreadRules, binding_refusal, end_of
 
 WRITTEN = {
     "session": {"threadBindings": {"idleHours": 5, "defaultSpawnContext": "isolated"}},
@@ -65,24 +65,6 @@ def test_a_binding_ends_by_silence_or_age_and_zero_is_never(
     bindings: Bindings, used: float, now: float, end: ThreadEnd | None
 ) -> None:
     assert end_of(bindings, 0.0, used, now) == end
-
-
-@pytest.mark.parametrize(
-    ("text", "target"),
-    [
-        ("/focus  helper ", "helper"),
-        ("/FOCUS the second one", "the second one"),
-        ("/unfocus", ""),
-        ("/Session Unbind", ""),
-        ("/focus", None),
-        ("/unfocus now", None),
-        ("please /focus helper", None),
-        ("", None),
-    ],
-)
-def test_what_is_a_command(text: str, target: str | None) -> None:
-    found = command_of(text)
-    assert (None if found is None else found.target) == target
 
 
 def test_who_may_bind() -> None:

@@ -170,6 +170,10 @@ class Sender:
         """JSON form: what is known."""
         return {each.name: value for each in fields(self) if (value := getattr(self, each.name))}
 
+    def identity(self) -> str:
+        """The most exact of its keys: what tells it from others."""
+        return self.matches()[0]
+
     def matches(self) -> tuple[str, ...]:
         """The keys of ``toolsBySender`` that mean this sender, the most exact first."""
         at = f"{self.channel}:{self.id}" if self.channel and self.id else None

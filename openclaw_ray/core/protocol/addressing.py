@@ -7,6 +7,8 @@
    among all sessions that the sender may use: there it must be one alone.
 3. An agent alone means its main session, which is made by its first message.
 4. Whether the sender may use the session is asked before whether there is one.
+5. A client's own message opens a session beside an agent's main one, where the key is to be had (`own_keys`): one that
+   is nobody's yet, or was deleted.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from collections.abc import Iterator
 from openclaw_ray.core import keys
 from openclaw_ray.core.lifecycle import SessionState
 from openclaw_ray.core.message import SendAsk
+from openclaw_ray.core.own_keys import is_opened, why_not_opened
 from openclaw_ray.core.protocol.archiving import find_session
 from openclaw_ray.core.protocol.control import controls
 from openclaw_ray.core.protocol.records import Session, thaw
@@ -39,14 +42,15 @@ def access(s: State, sender: Session, target: str) -> Denial | None:
     )
 
 
-def address(s: State, sender: Session, ask: SendAsk, new_id: str) -> Session | Receipt:
+def address(s: State, sender: Session, ask: SendAsk, new_id: str, *, opens: bool = False) -> Session | Receipt:
     """The session that is meant, in memory or not; one that is to be made is in no table yet.
 
     Args:
-        new_id: session id of a main session that is made.
+        new_id: session id of one that is made.
+        opens: the message opens a session (5).
     """
     if ask.target:
-        found = _by_key(s, sender, ask.target, new_id)
+        found = _by_key(s, sender, ask.target, new_id, opens)
     elif ask.label:
         found = _by_label(s, sender, ask.label, ask.agent_id)
     elif ask.agent_id:
@@ -56,7 +60,7 @@ def address(s: State, sender: Session, ask: SendAsk, new_id: str) -> Session | R
     return found
 
 
-def _by_key(s: State, sender: Session, target: str, new_id: str) -> Session | Receipt:
+def _by_key(s: State, sender: Session, target: str, new_id: str, opens: bool) -> Session | Receipt:
     seen = keys.inspect(target)
     if seen.normalised == "current":
         return sender
@@ -72,12 +76,12 @@ def _by_key(s: State, sender: Session, target: str, new_id: str) -> Session | Re
         text = f"{key} is a thread of {seen.base_key}; send to the session itself"
         return Receipt("error", error=text, limit="sessionKey")
     found = find_session(s, key)
-    if found is not None:
+    if found is not None and not (opens and found.state == SessionState.ARCHIVED and is_opened(key)):
         return found
     view = keys.inspect(key)
     if view.agent_id is not None and key == keys.main_key(view.agent_id):
         return _main_of(s, sender, view.agent_id, new_id)
-    return _unknown(s, key)
+    return _opened(s, key, view.agent_id or "", new_id, opens)
 
 
 def _by_session_id(s: State, sender: Session, session_id: str) -> Session | Receipt:
@@ -107,8 +111,24 @@ def _main_of(s: State, sender: Session, agent_id: str, new_id: str) -> Session |
 
 def main_session(s: State, entry: AgentEntry, new_id: str) -> Session:
     """An agent's main session, new and in no table yet."""
-    key = keys.main_key(entry.id)
+    return _top(s, entry, keys.main_key(entry.id), new_id)
+
+
+def _top(s: State, entry: AgentEntry, key: str, new_id: str) -> Session:
     return Session(key, new_id, entry.id, 0, "", key, keys.role(0, s.depth_cap).role, s.clock.wall())
+
+
+def _opened(s: State, key: str, agent: str, new_id: str, opens: bool) -> Session | Receipt:
+    """A further session of an agent's, new and in no table yet (5); or why there is none."""
+    entry, why = s.agents.get(agent), why_not_opened(key)
+    if entry is None or (why and not opens):
+        return _unknown(s, key)
+    if why:
+        return Receipt("error", error=f"no session {key!r}, and a message opens none: {why}", limit="sessionKey")
+    if not opens:
+        text = f"no session {key!r}; the first message of a client opens it (rt.ask)"
+        return Receipt("error", error=text, limit="sessionKey")
+    return _top(s, entry, key, new_id)
 
 
 def _by_label(s: State, sender: Session, label: str, agent_id: str) -> Session | Receipt:

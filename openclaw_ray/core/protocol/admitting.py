@@ -16,6 +16,7 @@ from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.policy.rules import Senders
 from openclaw_ray.core.protocol.audiences import stamp_of
 from openclaw_ray.core.protocol.child_facts import child_facts
+from openclaw_ray.core.protocol.commands import Commands
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.executors import counts_no_more
 from openclaw_ray.core.protocol.message_run import nested_lane
@@ -37,6 +38,7 @@ class Admitting(Messaging):
         super().__init__(state, down)
         self.names = ChildNames(state)
         self.threads = Threads(state, down, self.admit)
+        self.commands = Commands(state, self.threads)
 
     # ------------------------------------------------------------------ admit
 

@@ -34,6 +34,7 @@ class Exchange(Record):
         hearer: session key that hears of the end; empty when nobody does.
         run: the run that has the turn now.
         who: senders behind the run that sent it; what the requester does of it is still for them.
+        at: (channel, account, conversation) that the turn which sent it answers in; empty for none.
     """
 
     id: str
@@ -70,6 +71,7 @@ class Exchange(Record):
     """The turn that runs may take its first message."""
     steered: bool = False
     """It has."""
+    at: tuple[str, ...] = ()
 
     @property
     def over(self) -> bool:

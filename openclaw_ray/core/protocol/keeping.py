@@ -3,11 +3,14 @@
 1. A value over 64 KB stays in the child until its requester has taken it; its actor is not free until then. When the
    requester has no process, the pool takes it.
 2. An actor that holds nothing any more is idle for its class, or ended if it must not be used again.
-3. A run leaves memory when it is terminal, nothing lives below it, and nobody is to hear of it any more.
+3. A run leaves memory when it is terminal, nothing lives below it, and nobody is to hear of it any more. A session goes
+   with it if that was all it was for; one that a client has opened, while nothing is said: however many users there
+   are, memory has those who talk. An agent's main session stays.
 """
 
 from __future__ import annotations
 
+from openclaw_ray.core.own_keys import is_opened
 from openclaw_ray.core.protocol.archiving import leave
 from openclaw_ray.core.protocol.birth import Birth
 from openclaw_ray.core.protocol.down import Down
@@ -122,6 +125,16 @@ class Keeping:
     def _is_over(self, session: Session) -> bool:
         """Whether a session that is there for one task has done it; one that was activated again has runs before that,
         whose ends may still be to be heard of."""
-        if session.run or session.pending or not (session.depth > 0 or session.client):
+        if session.run or session.pending:
             return False
+        if session.depth == 0 and not session.client:
+            return self._rests(session)
         return not (session.revivals and any(run.session == session.key for run in self.s.runs.values()))
+
+    def _rests(self, session: Session) -> bool:
+        """Whether a session that nobody spawned is one that a client has opened, and nothing is under way with it."""
+        s, key = self.s, session.key
+        if session.active or key in s.news or not is_opened(key):
+            return False
+        talks = any(key in (x.requester, x.target) for x in s.exchanges.values())
+        return not talks and not any(run.session == key for run in s.runs.values())

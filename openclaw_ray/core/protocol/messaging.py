@@ -1,6 +1,7 @@
 """Messages to sessions: who gets one, and the run that handles it (PROTOCOL.md 5.6; SPEC.md B2).
 
-1. **resolve**: a session that exists, or an agent's main session, which is made by its first message (`addressing`).
+1. **resolve**: a session that exists, or an agent's main session, which is made by its first message; a client's
+   message makes others of an agent's, too (`addressing`).
 2. **authorise**: the one rule of sight and use between sessions; the operator is bound by none.
 3. A wait that would close a circle is refused at once, with the circle; so is a message that its chain has no hop for.
 4. **deliver**: there is room in the inbox, or the message is refused and leaves nothing behind. It is a run of its own
@@ -21,18 +22,19 @@ from openclaw_ray.core.message import HOPS_MOST, MessageMode, SendAsk
 from openclaw_ray.core.protocol.addressing import address, main_session
 from openclaw_ray.core.protocol.archiving import find_session
 from openclaw_ray.core.protocol.child_facts import main_facts
+from openclaw_ray.core.protocol.commands import Commands
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.inbox import inbox_full
 from openclaw_ray.core.protocol.message_run import awaken, run_above
 from openclaw_ray.core.protocol.messages import Admit
-from openclaw_ray.core.protocol.records import Client, Run, Session
+from openclaw_ray.core.protocol.records import Run, Session
 from openclaw_ray.core.protocol.state import AgentEntry, State
 from openclaw_ray.core.protocol.talking import Talking, chain_of
 from openclaw_ray.core.protocol.telling import tell
 from openclaw_ray.core.protocol.threads import Threads
 from openclaw_ray.core.protocol.waits import waits_for
 from openclaw_ray.core.results import Receipt
-from openclaw_ray.core.thread_rules import Command, command_of
+from openclaw_ray.core.thread_commands import command_of
 from openclaw_ray.core.wait_graph import wait_cycle
 
 __all__ = ["Messaging", "refused"]
@@ -47,6 +49,7 @@ class Messaging:
         self.talks = Talking(state, down)
 
     threads: Threads
+    commands: Commands
 
     @abstractmethod
     def _new_run(
@@ -61,7 +64,7 @@ class Messaging:
 
     def _message(self, client: str, parent: Run, requester: Session, admit: Admit) -> Receipt:
         """Route ``ask``: the end is told to the client."""
-        found = self._reachable(requester, SendAsk(admit.session_key), admit)
+        found = self._reachable(requester, SendAsk(admit.session_key), admit, opens=True)
         if isinstance(found, Receipt):
             return self._refuse(found)
         target, entry = found
@@ -82,7 +85,7 @@ class Messaging:
             return self._refuse(Receipt("forbidden", error="a user speaks by the client that serves the channel alone"))
         command = command_of(admit.task)
         if command is not None:
-            done = self._command(there, requester.agent, admit, command)
+            done = self.commands.done(there, requester.agent, admit, command)
             return done if done.accepted else self._refuse(done)
         thread = self.threads.heard(there, requester.agent, admit)
         if isinstance(thread, Receipt):
@@ -92,23 +95,6 @@ class Messaging:
         if receipt.accepted:
             self.threads.spoken(thread, receipt.run_id)
         return receipt
-
-    def _command(self, client: Client, agent: str, admit: Admit, command: Command) -> Receipt:
-        """A conversation is to be another session's, or nobody's. Users reach what the main session does that hears
-        them else."""
-        if not command.target:
-            return self.threads.unfocus(client, admit.conversation)
-        main = find_session(self.s, main_key(agent))
-        if main is None:
-            return Receipt("error", error=f"agent {agent} has no sessions to focus")
-        target = address(self.s, main, SendAsk(label=command.target), "")
-        if isinstance(target, Receipt):
-            target = address(self.s, main, SendAsk(command.target), "")
-        if isinstance(target, Receipt):
-            return target
-        if target.depth == 0 or target.state == SessionState.ARCHIVED:
-            return Receipt("error", error=f"{target.key} is no sub-agent's session that is there")
-        return self.threads.focus(client, admit, target)
 
     # ------------------------------------------------------------------ a session's
 
@@ -180,10 +166,12 @@ class Messaging:
 
     # ------------------------------------------------------------------ both
 
-    def _reachable(self, requester: Session, ask: SendAsk, admit: Admit) -> tuple[Session, AgentEntry] | Receipt:
+    def _reachable(
+        self, requester: Session, ask: SendAsk, admit: Admit, *, opens: bool = False
+    ) -> tuple[Session, AgentEntry] | Receipt:
         """The target with its agent, if it takes a message (1, 2, 4)."""
         s = self.s
-        target = address(s, requester, ask, admit.session_id)
+        target = address(s, requester, ask, admit.session_id, opens=opens)
         if isinstance(target, Receipt):
             return target
         if target.client:

@@ -27,6 +27,7 @@ from dataclasses import replace
 from openclaw_ray.core.lifecycle import RunKind, RunState, SessionState
 from openclaw_ray.core.message import HOPS_MOST, MessageMode, Talk
 from openclaw_ray.core.policy.rules import Senders
+from openclaw_ray.core.protocol.announcing import announce, place_of
 from openclaw_ray.core.protocol.archiving import find_session
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.exchange import Exchange
@@ -99,6 +100,7 @@ class Talking:
         )
         if sender is not None and sender.senders is not None:
             exchange.who = sender.senders.who
+        exchange.at = place_of(s, sender)
         exchange.one_way = exchange.limit < 0
         exchange.limit = max(0, exchange.limit)
         s.exchanges[exchange.id] = exchange
@@ -168,6 +170,7 @@ class Talking:
                     exchange.latest = text
             case Phase.ANNOUNCE:
                 exchange.announce = heard_text(said)
+                announce(self.s, exchange, run.id)
         self.s.touch(exchange)
 
     def _takes_replies(self, exchange: Exchange) -> bool:

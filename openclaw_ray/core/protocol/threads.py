@@ -12,8 +12,8 @@
 5. **ended**: what a run that a conversation began, or was made for, comes to is said there: its text, or in one line
    how it failed; nothing for one that was stopped or says it has nothing to say. It is kept until it was said.
    A child of kind ``session`` is announced to nobody else, and holds up nobody's end.
-6. A binding ends by its users or the operator, by time, with its session, or by another binding of the conversation.
-   The session lives on; one of kind ``session`` counts as ended from then on, and is archived as any other.
+6. A binding ends by its users or the operator, by time, with its session, or by another binding of the conversation
+   (`rebinding`).
 7. A channel is served by one client, the newest that said so. While none serves it, bindings stay.
 """
 
@@ -23,8 +23,7 @@ from collections.abc import Callable
 
 from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.keys import main_key
-from openclaw_ray.core.lifecycle import DeliveryState, RunState, SessionState
-from openclaw_ray.core.protocol.archiving import find_session, leave
+from openclaw_ray.core.lifecycle import DeliveryState, RunState
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.messages import (
     BINDING,
@@ -32,28 +31,29 @@ from openclaw_ray.core.protocol.messages import (
     Admitted,
     BindThread,
     DownMessage,
+    Outcome,
     Post,
     Posted,
     ThreadBound,
     ThreadOver,
     Unbind,
 )
+from openclaw_ray.core.protocol.rebinding import Rebinding
 from openclaw_ray.core.protocol.records import Client, Run, Session
-from openclaw_ray.core.protocol.served import Served
 from openclaw_ray.core.protocol.state import State
-from openclaw_ray.core.protocol.thread_record import Thread, ThreadKind, ThreadState
+from openclaw_ray.core.protocol.thread_record import Thread, ThreadKind, ThreadState, home_thread
 from openclaw_ray.core.results import Receipt
 from openclaw_ray.core.thread_rules import ThreadEnd, binding_refusal, end_of
 from openclaw_ray.core.tokens import TokenContext, silence
 
-__all__ = ["BIND_WITHIN", "Threads"]
+__all__ = ["BIND_WITHIN", "Threads", "answer_text"]
 
 BIND_WITHIN = 60.0
 """Seconds that a channel has for binding a conversation (SPEC.md C, stage 7)."""
 _SWEEP_EVERY = 1.0
 
 
-class Threads(Served):
+class Threads(Rebinding):
     """All conversations of one registry incarnation.
 
     Args:
@@ -182,20 +182,8 @@ class Threads(Served):
             return Receipt("error", error="this client serves no channel: nobody can have spoken there")
         channel, account, _ = client.channel
         thread = self._at(channel, account, admit.conversation)
-        now = self.s.clock.wall()
         if thread is None:
-            thread = Thread(
-                f"home:{channel}:{account}:{admit.conversation}",
-                channel,
-                account,
-                main_key(agent),
-                agent,
-                ThreadKind.HOME,
-                now,
-                now,
-                ThreadState.BOUND,
-                admit.conversation,
-            )
+            thread = home_thread(channel, account, admit.conversation, main_key(agent), agent, self.s.clock.wall())
         return thread
 
     def spoken(self, thread: Thread, run_id: str) -> None:
@@ -211,12 +199,10 @@ class Threads(Served):
     def ended(self, run: Run) -> None:
         """A run of a conversation has ended: its answer is said there (5)."""
         thread = self.s.threads.get(run.post)
-        text = answer_of(run)
+        text = answer_text(run.state, run.outcome)
         if thread is None or not thread.bound:
             return
-        thread.used = self.s.clock.wall()
-        if text and all(run.id != said for said, _ in thread.posts):
-            thread.posts = (*thread.posts, (run.id, text))
+        thread.say(run.id, text, self.s.clock.wall())
         self._changed(thread)
 
     def posted(self, event: Posted) -> None:
@@ -240,79 +226,6 @@ class Threads(Served):
             told.state, told.posts = ThreadState.OVER, ()
             self._changed(told)
 
-    def focus(self, client: Client, admit: Admit, target: Session) -> Receipt:
-        """Users want a conversation to be that of a session there is (6)."""
-        s = self.s
-        if client.channel is None:
-            return Receipt("error", error="this client serves no channel")
-        channel, account, _ = client.channel
-        rules = s.limits.threads.of(channel, account)
-        if not rules.enabled:
-            path = "session.threadBindings.enabled"
-            return Receipt("error", error=f"conversations are not bound here ({path}; set it to true)", path=path)
-        before = self._at(channel, account, admit.conversation)
-        if before is not None and before.session != target.key:
-            self._give_up(before)
-        if before is None or before.session != target.key:
-            now = s.clock.wall()
-            thread = Thread(
-                f"focus:{admit.run}",
-                channel,
-                account,
-                target.key,
-                target.agent,
-                ThreadKind.SESSION,
-                now,
-                now,
-                ThreadState.BOUND,
-                admit.conversation,
-                target.requester,
-            )
-            s.threads[thread.id] = thread
-            self._event(thread, "bound", None)
-            self._changed(thread)
-        return Receipt("accepted", "", target.key, target.agent)
-
-    def _give_up(self, thread: Thread) -> None:
-        """Its conversation is another session's from now on: the channel has nothing to do for that."""
-        if thread.kind is not ThreadKind.HOME:
-            self.end(thread, ThreadEnd.REPLACED)
-            thread.state, thread.posts = ThreadState.OVER, ()
-            self._changed(thread)
-        else:
-            self._drop(thread)
-
-    def unfocus(self, client: Client, conversation: str) -> Receipt:
-        """Users want a conversation to be nobody's (6)."""
-        channel = client.channel
-        thread = None if channel is None else self._at(channel[0], channel[1], conversation)
-        if thread is None or thread.kind is ThreadKind.HOME:
-            return Receipt("error", error="this conversation is bound to no session")
-        self.end(thread, ThreadEnd.UNBOUND)
-        return Receipt("accepted", "", thread.session, thread.agent)
-
-    def unbind(self, key: str) -> int:
-        """The operator drops what a session is bound to; gives how many conversations that were."""
-        mine = [t for t in self.s.threads.values() if t.session == key and t.bound]
-        for thread in mine:
-            self.end(thread, ThreadEnd.UNBOUND)
-        return len(mine)
-
-    def end(self, thread: Thread, why: ThreadEnd) -> None:
-        """A binding is over (6)."""
-        s = self.s
-        kept = thread.keeps
-        thread.close(why)
-        self._event(thread, "unbound", why.value)
-        self._changed(thread)
-        session = find_session(s, thread.session) if kept else None
-        if session is not None and session.state == SessionState.ENDED:
-            session.ended = s.clock.wall()
-            if session.key in s.sessions:
-                s.touch(session)
-            else:
-                leave(s, session)
-
     def sweep(self, now: float) -> None:
         """What time does (2, 6); ``now``: monotonic."""
         s = self.s
@@ -331,7 +244,7 @@ class Threads(Served):
                 if not thread.posts and thread.id not in answering:
                     self._drop(thread)  # the next word there begins another
             elif thread.bound:
-                rules = s.limits.threads.of(thread.channel, thread.account)
+                rules = thread.lasting(s.limits.threads.of(thread.channel, thread.account))
                 why = end_of(rules, thread.created, thread.used, wall)
                 if why is not None:
                     self.end(thread, why)
@@ -385,13 +298,12 @@ class Threads(Served):
             self.down.tell(receiver, message)
 
 
-def answer_of(run: Run) -> str:
+def answer_text(state: RunState, outcome: Outcome | None) -> str:
     """What users are told of the end of a run (5); empty for nothing."""
-    outcome = run.outcome
-    if run.state is RunState.CANCELLED or outcome is None:
+    if state is RunState.CANCELLED or outcome is None:
         return ""
-    if run.state is RunState.SUCCEEDED:
+    if state is RunState.SUCCEEDED:
         text = outcome.text or ""
         return "" if silence(text, TokenContext.ANNOUNCE).token is not None else text
     why = outcome.error.message if outcome.error is not None else ""
-    return f"[{run.state.value}] {why}".strip()[:2_000]
+    return f"[{state.value}] {why}".strip()[:2_000]

@@ -16,6 +16,7 @@ from openclaw_ray.testing.simulator.history import InvariantBroken
 from openclaw_ray.testing.simulator.network import Habits, Meddling
 from openclaw_ray.testing.simulator.plans import (
     Ask,
+    Chat,
     Die,
     Fail,
     Hang,
@@ -24,8 +25,10 @@ from openclaw_ray.testing.simulator.plans import (
     Operation,
     Plan,
     Program,
+    Rebind,
     Reset,
     Say,
+    Serve,
     Spawn,
     Steer,
     Stop,
@@ -40,6 +43,7 @@ from openclaw_ray.testing.simulator.setup import Fault, FaultKind, Schedule, Set
 
 __all__ = [
     "Ask",
+    "Chat",
     "Die",
     "Fail",
     "Fault",
@@ -54,10 +58,12 @@ __all__ = [
     "Outline",
     "Plan",
     "Program",
+    "Rebind",
     "Reset",
     "Say",
     "Schedule",
     "ScheduleBroken",
+    "Serve",
     "Setup",
     "Spawn",
     "Steer",

@@ -14,6 +14,7 @@ from openclaw_ray.core.protocol.executors import Executor, executor_of
 from openclaw_ray.core.protocol.journal import MemoryJournal
 from openclaw_ray.core.protocol.registry import Registry
 from openclaw_ray.core.protocol.state import State
+from openclaw_ray.core.protocol.thread_record import ThreadState
 from openclaw_ray.testing.simulator.setup import Setup
 
 __all__ = ["derived", "leftovers", "recount", "registry_faults", "twin"]
@@ -68,6 +69,8 @@ def _sessions(s: State) -> list[str]:
     found: list[str] = []
     for session in s.sessions.values():
         active = sum(1 for r in s.runs.values() if r.requester == session.key and (not r.terminal or r.live_below))
+        binding = (t for t in s.threads.values() if t.state is ThreadState.BINDING)
+        active += sum(1 for t in binding if t.requester == session.key)
         if session.active != active:
             found.append(f"{session.key} has {session.active} active children, records say {active}")
         owned = [r.id for r in s.runs.values() if r.session == session.key and not r.terminal]
@@ -139,6 +142,8 @@ def derived(s: State) -> dict[str, Any]:
         out[f"actor {actor.id}"] = (actor.state, actor.epoch, actor.run)
     for mark in s.marks.values():
         out[f"mark {mark.seq}"] = (mark.stop, mark.open, mark.done)
+    for thread in s.threads.values():
+        out[f"thread {thread.id}"] = (thread.session, thread.conversation, thread.state, thread.posts, thread.waiter)
     out["claims"] = {(c.map_id, c.claim, c.client, c.receiver) for c in s.claims.values()}
     out["lanes"] = s.lanes.statistics()
     out["load"] = s.root_load

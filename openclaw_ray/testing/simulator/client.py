@@ -9,9 +9,25 @@ from openclaw_ray.core.message import SendAsk
 from openclaw_ray.core.protocol.messages import Bye, DownMessage, Verdict
 from openclaw_ray.core.protocol.messages import Join as JoinEvent
 from openclaw_ray.core.results import Receipt
+from openclaw_ray.testing.simulator.chat import Chat, Word
 from openclaw_ray.testing.simulator.named_try import NamedTry
 from openclaw_ray.testing.simulator.network import Lost
-from openclaw_ray.testing.simulator.plans import Ask, Join, Map, Operation, Reset, Send, Spawn, Steer, Stop, Tell, Work
+from openclaw_ray.testing.simulator.plans import (
+    Ask,
+    Join,
+    Map,
+    Operation,
+    Rebind,
+    Reset,
+    Send,
+    Serve,
+    Spawn,
+    Steer,
+    Stop,
+    Tell,
+    Work,
+)
+from openclaw_ray.testing.simulator.plans import Chat as Chat_
 from openclaw_ray.testing.simulator.reset_try import ResetTry
 from openclaw_ray.testing.simulator.script import Script, Steps
 from openclaw_ray.testing.simulator.talker import Talker
@@ -32,6 +48,7 @@ class ClientProcess(Talker):
     def __init__(self, cluster: Cluster, number: int, operations: tuple[Operation, ...]) -> None:
         super().__init__(cluster, f"client-{number}")
         self.root = f"agent:worker:driver:{self.name}"
+        self.chat = Chat(self)
         self.script = ClientScript(self, operations)
         self.left_at = -1.0
         self.said_bye = False
@@ -75,8 +92,8 @@ class ClientProcess(Talker):
 
     def receipt(self, token: Any, receipt: Receipt) -> None:
         """To the family that asked."""
-        family, child = token
-        family.answered(child, receipt)
+        asked_by, what = token
+        asked_by.answered(what, receipt)
 
     def verdict(self, verdict: Verdict) -> None:
         """On a stop."""
@@ -84,7 +101,8 @@ class ClientProcess(Talker):
 
     def message(self, receiver: str, message: DownMessage) -> None:
         """From the registry."""
-        self.script.family.hear(message)
+        if not self.chat.hear(message):
+            self.script.family.hear(message)
 
     def heard(self) -> None:
         """The script may wait for the courier to be done."""
@@ -153,8 +171,8 @@ class ClientScript(Script):
         match op:
             case Work(seconds):
                 yield seconds
-            case Spawn(plans, timeout, expects):
-                yield from self._patient(self.spawn(plans, timeout=timeout, expects=expects))
+            case Spawn(plans, timeout, expects, thread):
+                yield from self._patient(self.spawn(plans, timeout=timeout, expects=expects, thread=thread))
             case Map():
                 self.process.world.note(f"{self.process.name} maps {len(op.plans)}")
                 lane = f"map:{self.process.name}:{self.process.world.mint('m')}"
@@ -174,8 +192,14 @@ class ClientScript(Script):
                 yield from self._tell(child, plan)
             case Send():
                 yield from self._send(op)
-            case Ask(agent, plan, patience):
-                yield from self._ask(agent, plan, patience)
+            case Ask():
+                yield from self._ask(op)
+            case Serve():
+                self.process.chat.serve()
+            case Chat_(conversation, plan):
+                yield from self._word(self.process.chat.say(conversation, str(plan)))
+            case Rebind():
+                yield from self._rebind(op)
             case _:
                 raise ValueError(f"a client does not {type(op).__name__.lower()}")
 
@@ -237,12 +261,34 @@ class ClientScript(Script):
         yield lambda: sent.reply is not None or world.now >= until or self._late
         self.family.leave(sent)
 
-    def _ask(self, agent: str, plan: int, patience: float) -> Steps:
-        world = self.process.world
-        child = self.family.spawn(plan, route="ask", key=f"agent:{agent}:main", agent=agent)
+    def _word(self, word: Word) -> Steps:
         self.process.pump()
-        until = world.now + patience
-        self.process.after(patience + 1e-6, self.poke)
+        yield from self._wait(lambda: word.receipt is not None)
+
+    def _rebind(self, op: Rebind) -> Steps:
+        chat, receipt = self.process.chat, None
+        if op.child < len(self.spawned):
+            receipt = self.spawned[op.child].receipt
+        if op.what == "leave":
+            chat.leave(op.conversation)
+        elif op.what == "unfocus":
+            yield from self._word(chat.say(op.conversation, "/unfocus", command=True))
+        elif op.what == "idle":
+            yield from self._word(chat.say(op.conversation, "/session idle 0.5s", command=True))
+        elif receipt is not None and op.what == "focus":
+            yield from self._word(chat.say(op.conversation, f"/focus {receipt.session_key}", command=True))
+        elif receipt is not None and op.what == "unbind":
+            from openclaw_ray.testing.simulator.registry import RegistryProcess
+
+            network = self.process.cluster.network
+            network.tell(self.process, "registry", "query", RegistryProcess.on_unbind, receipt.session_key)
+
+    def _ask(self, op: Ask) -> Steps:
+        world, agent = self.process.world, op.agent
+        child = self.family.spawn(op.plan, route="ask", key=f"agent:{agent}:{op.name}", agent=agent)
+        self.process.pump()
+        until = world.now + op.patience
+        self.process.after(op.patience + 1e-6, self.poke)
         yield from self._wait(lambda: child.receipt is not None)
         if child.accepted:
             self.spawned.append(child)

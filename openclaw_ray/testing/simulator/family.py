@@ -13,7 +13,9 @@ from openclaw_ray.core.mapping import Ticket
 from openclaw_ray.core.message import MessageMode, SendAsk
 from openclaw_ray.core.named_map import MapItem
 from openclaw_ray.core.protocol.messages import (
+    BINDING,
     Admit,
+    Admitted,
     Bound,
     Completed,
     Consumed,
@@ -27,6 +29,7 @@ from openclaw_ray.core.protocol.messages import (
 )
 from openclaw_ray.core.results import Receipt, StopReport
 from openclaw_ray.core.sent import Sent
+from openclaw_ray.core.session_facts import ChildAsk
 from openclaw_ray.testing.simulator.network import Lost
 from openclaw_ray.testing.simulator.talker import Talker
 
@@ -108,6 +111,7 @@ class Family:
         item: MapItem | None = None,
         key: str = "",
         agent: str = "",
+        thread: str = "",
     ) -> Child:
         """Ask for a child; the caller pumps the courier when it has asked for all."""
         world = self.host.world
@@ -132,6 +136,7 @@ class Family:
                 lane_width=lane_width,
                 index=ticket.index if ticket is not None else None,
                 item=item,
+                ask=ChildAsk(thread=True, mode=thread) if thread else None,
                 cleanup="keep" if route == "ask" else self.host.cluster.program.plans[plan].cleanup,
             ),
             (self, child),
@@ -143,6 +148,8 @@ class Family:
         if isinstance(child, Sending):
             self._send_answered(child, receipt)
             return
+        if receipt.status == BINDING:
+            return  # `Admitted` says what became of it
         child.receipt = receipt
         if not receipt.told:
             self.host.cluster.monitor.answered(child.run, receipt)
@@ -192,6 +199,10 @@ class Family:
     def hear(self, message: DownMessage) -> None:
         """A downlink message for this family."""
         match message:
+            case Admitted():
+                child = self.children.get(message.run)
+                if child is not None and child.receipt is None:
+                    self.answered(child, message.receipt)
             case Completed():
                 self.ended(message)
             case Bound():

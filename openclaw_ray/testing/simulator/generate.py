@@ -10,6 +10,7 @@ from random import Random
 
 from openclaw_ray.core.limits import PoolReuse, RuntimeLimits
 from openclaw_ray.core.visibility import SessionRules, Visibility
+from openclaw_ray.testing.simulator.generate_chat import chatting
 from openclaw_ray.testing.simulator.network import Habits
 from openclaw_ray.testing.simulator.plans import (
     Ask,
@@ -60,6 +61,7 @@ def schedule_by(choose: Random, weather: Weather) -> Schedule:
     setup, program = _archiving(setup, program)
     seed = choose.randrange(1 << 32)
     setup, program = talking(Random(f"talk-{seed}"), setup, program)
+    setup, program = chatting(Random(f"chat-{seed}"), setup, program)
     return Schedule(seed, program, setup, faults, weather=weather.value)
 
 

@@ -19,6 +19,7 @@ from openclaw_ray.core.protocol.journal import Write
 from openclaw_ray.core.protocol.records import Actor, Mark, Run
 from openclaw_ray.testing.simulator.archive_watch import ArchiveWatch
 from openclaw_ray.testing.simulator.talk_watch import TalkWatch
+from openclaw_ray.testing.simulator.thread_watch import ThreadWatch
 
 if TYPE_CHECKING:
     from openclaw_ray.testing.simulator.cluster import Cluster
@@ -92,6 +93,7 @@ class History:
         self.given: set[tuple[str, str]] = set()
         self.archives = ArchiveWatch(self)
         self.talks = TalkWatch(self)
+        self.threads = ThreadWatch(self)
 
     def broken(self, rule: str, detail: str) -> None:
         """Say that an invariant does not hold."""
@@ -134,6 +136,7 @@ class History:
                         seq, values[_MARK["stop"]], values[_MARK["key"]], values[_MARK["runs"]], self.commits
                     )
         self.archives.committed(writes)
+        self.threads.committed(writes, ended)
         for run_id in ended:
             self._ended(run_id)
         for run_id in discarded:
@@ -178,9 +181,13 @@ class History:
         if view.state is not RunState.CANCELLED and any(run_id in m.runs for m in marks):
             self.broken("a stop wins over what a turn did", f"{run_id} is {view.state} and was stopped before")
         if view.state is RunState.SUCCEEDED:
-            below = [child for child in self.children.get(run_id, ()) if not self.runs[child].state.terminal]
+            below = [child for child in self.children.get(run_id, ()) if self._holds_up(self.runs[child])]
             if below:
                 self.broken("a run ends after its children", f"{run_id} succeeded while {below} are open")
+
+    def _holds_up(self, child: RunView) -> bool:
+        """Whether the run above may not end yet: not for a child that only users hear of (`core.protocol.threads`)."""
+        return not child.state.terminal and not (child["post"] and not child["expects"])
 
     def _in_time(self, run_id: str, view: RunView) -> None:
         """A run times out after its timeout counted from its first start, neither before nor much later."""

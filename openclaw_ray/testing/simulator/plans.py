@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 __all__ = [
     "Ask",
+    "Chat",
     "Die",
     "Fail",
     "Hang",
@@ -20,9 +21,11 @@ __all__ = [
     "Operation",
     "Plan",
     "Program",
+    "Rebind",
     "Reset",
     "Say",
     "Send",
+    "Serve",
     "Spawn",
     "Steer",
     "Stop",
@@ -50,11 +53,13 @@ class Spawn:
         plans: numbers of plans.
         timeout: run timeout of each, in seconds; `None` is the configured one.
         expects: whether they announce.
+        thread: the mode of children that get a conversation each, ``session`` or ``run``; empty for none.
     """
 
     plans: tuple[int, ...]
     timeout: float | None = None
     expects: bool = True
+    thread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +171,13 @@ class Die:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A client's message to the main session of ``agent``; it waits ``patience`` seconds for the answer."""
+    """A client's message to the main session of ``agent``, or one of another ``name``, which it opens; it waits
+    ``patience`` seconds for the answer."""
 
     agent: str
     plan: int
     patience: float = 60.0
+    name: str = "main"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +187,51 @@ class Reset:
     agent: str = "worker"
 
 
+@dataclass(frozen=True, slots=True)
+class Serve:
+    """A client serves a channel from now on, with one conversation that is nobody's: number 0. Those that are made for
+    sessions have the numbers after it; of more than there are, the rest counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A user says something in a conversation of the client's channel; its turn does ``plan``."""
+
+    conversation: int
+    plan: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rebind:
+    """A user changes whose a conversation is: ``focus`` on the ``child``-th one spawned, ``unfocus``, ``leave``, or
+    ``idle``, after half a second of silence; or the operator does: ``unbind`` of that child's session."""
+
+    what: str
+    conversation: int = 0
+    child: int = 0
+
+
 Operation: TypeAlias = (
-    Work | Spawn | Join | Map | Yield | Steer | Tell | Send | Take | Stop | Say | Use | Fail | Hang | Die | Ask | Reset
+    Work
+    | Spawn
+    | Join
+    | Map
+    | Yield
+    | Steer
+    | Tell
+    | Send
+    | Take
+    | Stop
+    | Say
+    | Use
+    | Fail
+    | Hang
+    | Die
+    | Ask
+    | Reset
+    | Serve
+    | Chat
+    | Rebind
 )
 
 
@@ -244,7 +294,7 @@ def describe(program: Program) -> str:
     def operations(ops: tuple[Operation, ...], indent: str) -> None:
         for op in ops:
             lines.append(f"{indent}{op}")
-            one = (op.plan,) if isinstance(op, (Ask, Send, Steer, Tell)) else ()
+            one = (op.plan,) if isinstance(op, (Ask, Chat, Send, Steer, Tell)) else ()
             below = op.plans if isinstance(op, (Spawn, Map)) else one
             for number in below:
                 plan(number, indent + "    ")

@@ -179,6 +179,10 @@ class RegistryProcess(Process):
             return Lost.UNAVAILABLE
         return done[0]
 
+    def on_unbind(self, key: str) -> None:
+        """The operator drops what a session is bound to."""
+        self.entry(lambda: self.core.unbind(key)[1])
+
     def on_growth_failed(self, actor: str, why: str) -> None:
         """The pool could not create an actor."""
         self.entry(lambda: self.core.growth_failed(actor, why))

@@ -33,6 +33,8 @@ class Outline:
         archived: transcripts renamed. ``resets``: sessions that began anew.
         messages: between sessions, that were accepted. ``steered``: of them, taken by the turn that ran. ``replies``:
             heard by who waited. ``turns_of_replies``: of ping-pongs. ``heard_later``: ends told with a later turn.
+        words: of users, that were accepted. ``answers``: said by a channel. ``bindings``: of conversations, that began.
+            ``unbound``: of them, that are over.
     """
 
     events: int
@@ -56,6 +58,10 @@ class Outline:
     replies: int = 0
     turns_of_replies: int = 0
     heard_later: int = 0
+    words: int = 0
+    answers: int = 0
+    bindings: int = 0
+    unbound: int = 0
 
 
 class ScheduleBroken(AssertionError):
@@ -125,6 +131,10 @@ def run_schedule(schedule: Schedule, *, trace: bool = False, looks: float = 0.01
         monitor.talks.replies,
         monitor.talks.turns_of_replies,
         monitor.talks.heard_later,
+        monitor.threads.words,
+        monitor.threads.answers,
+        monitor.threads.bindings,
+        monitor.threads.ends,
     )
 
 
@@ -154,6 +164,7 @@ def _open(cluster: Cluster) -> list[str]:
     out += [f"{a.id} is {a.state}" for a in s.actors.values() if a.state not in ("idle", "growing")]
     out += [f"{m.stop} is not complete" for m in s.marks.values() if not m.done]
     out += [f"exchange {x.id} is at {x.phase}, run {x.run!r}" for x in s.exchanges.values() if not x.over]
+    out += cluster.monitor.threads.owed(s)
     if cluster.setup.limits.archive_minute < 60:
         due = [pickle.loads(data)[0] for _, data in cluster.journal.after("due", 0, limit=1_000)]
         out += [f"{key} is to be archived" for key in due if key and key not in s.sessions]

@@ -102,12 +102,13 @@ class Script:
 
     # ------------------------------------------------------------------ operations that turns and clients share
 
-    def spawn(self, plans: Sequence[int], *, timeout: float | None, expects: bool) -> Steps:
-        """Spawn and wait for the receipts."""
-        born = [self.family.spawn(plan, timeout=timeout, expects=expects) for plan in plans]
+    def spawn(self, plans: Sequence[int], *, timeout: float | None, expects: bool, thread: str = "") -> Steps:
+        """Spawn and wait for the receipts. Of a child that talks with users alone, a session hears nothing more."""
+        born = [self.family.spawn(plan, timeout=timeout, expects=expects, thread=thread) for plan in plans]
         self.host.pump()
         yield lambda: all(child.receipt is not None for child in born)
-        self.spawned += [child for child in born if child.accepted]
+        if thread != "session" or not self.family.activation:
+            self.spawned += [child for child in born if child.accepted]
 
     def steer(self, child: int, plan: int) -> Steps:
         """Steer one that was spawned, and wait for the answer."""

@@ -183,8 +183,8 @@ class ScriptedTurn(Script):
         match op:
             case Work(seconds):
                 yield seconds
-            case Spawn(plans, timeout, expects):
-                yield from self.spawn(plans, timeout=timeout, expects=expects)
+            case Spawn(plans, timeout, expects, thread):
+                yield from self.spawn(plans, timeout=timeout, expects=expects, thread=thread)
             case Join(until):
                 yield from self._join(until)
             case Map():

@@ -63,6 +63,7 @@ class TurnWatch(History):
         self.begun[activation] = actor
         self._process_fits(actor, spec)
         self.talks.turn_begins(spec)
+        self.threads.turn_begins(spec)
         if activation in self._stopped_unseen:
             self.broken("a stop that overtakes its start holds", f"{activation} of {spec.run} begins on {actor}")
         if spec.kind == RunKind.WAKE:

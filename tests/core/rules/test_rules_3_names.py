@@ -6,8 +6,9 @@ import pickle
 
 import pytest
 
-from openclaw_ray.actors.caller_views import allowed_agents, children_of
+from openclaw_ray.actors.caller_views import allowed_agents
 from openclaw_ray.core.limits import Compat
+from openclaw_ray.core.protocol.child_views import children_of
 from openclaw_ray.core.protocol.names import ChildNames
 from openclaw_ray.core.protocol.records import Run, Session, thaw
 from openclaw_ray.core.subagent_rows import ChildFacts
@@ -138,7 +139,7 @@ def test_a_timeout_of_one_call_is_a_matter_of_compat(compat: Compat, status: str
 
 
 def children(hand: Hand, requester: str, limit: int = 100) -> list[ChildFacts]:
-    return children_of(hand.registry, hand.journal, key_of(requester), {"b": "a slot"}, limit)
+    return children_of(hand.registry.s, hand.journal, key_of(requester), {"b": "a slot"}, limit)
 
 
 def test_a_session_is_told_of_its_own_children_newest_first() -> None:

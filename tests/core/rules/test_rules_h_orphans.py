@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openclaw_ray.actors.caller_views import children_of
+from openclaw_ray.core.protocol.child_views import children_of
 from openclaw_ray.core.protocol.admitting import Admitting
 from openclaw_ray.core.protocol.executors import Executor, executor_of
 from openclaw_ray.core.protocol.orphans import MISSING_FOR, Orphans
@@ -190,5 +190,5 @@ def test_a_stale_run_with_something_living_below_counts() -> None:
 
 def test_a_stale_run_is_not_in_its_requesters_list() -> None:
     hand, parent, _ = aged(lose_process, 3 * HOUR)
-    facts = children_of(hand.registry, hand.journal, parent.spec.session_key, {}, 10)
+    facts = children_of(hand.registry.s, hand.journal, parent.spec.session_key, {}, 10)
     assert [each.run_id for each in facts] == ["c1"]

@@ -1,0 +1,134 @@
+"""Conversations of users in seeded schedules: the invariants of `ThreadWatch`, and that each of them can break."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+from simulated_rules import setup, taken_out
+
+from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.protocol import rebinding, threads
+from openclaw_ray.core.protocol.thread_record import Thread
+from openclaw_ray.testing.simulator import Schedule, ScheduleBroken, Weather, run_schedule
+from openclaw_ray.testing.simulator.chat import Chat as Channel
+from openclaw_ray.testing.simulator.generate import schedule_by
+from openclaw_ray.testing.simulator.plans import Ask, Chat, Join, Plan, Program, Rebind, Serve, Spawn, Work, describe
+
+
+def schedules(weather: Weather, count: int) -> Iterator[Schedule]:
+    """So many seeded schedules in which users talk."""
+    found = 0
+    for seed in range(10_000):
+        schedule = schedule_by(Random(f"{weather.value}-{seed}"), weather)
+        if "Serve(" in describe(schedule.program):
+            yield schedule
+            found += 1
+        if found == count:
+            return
+
+
+@pytest.mark.parametrize("weather", list(Weather))
+def test_every_word_goes_to_one_session_and_every_answer_is_said_once_in_any_weather(weather: Weather) -> None:
+    outlines = [run_schedule(schedule) for schedule in schedules(weather, 25)]
+    assert sum(outline.words for outline in outlines) > 15
+    assert sum(outline.answers for outline in outlines) > 10
+    assert sum(outline.bindings for outline in outlines) > 25
+    assert sum(outline.unbound for outline in outlines) > 5
+
+
+def test_words_go_to_the_child_while_its_conversation_is_bound_and_to_the_main_session_after_that() -> None:
+    plans = {1: Plan(((Work(0.01),),)), 2: Plan(((Work(0.01),),))}
+    client = (
+        Serve(),
+        Spawn((1,), thread="session"),
+        Chat(1, 2),
+        Work(0.2),
+        Rebind("focus", 0, 0),
+        Chat(0, 2),
+        Work(0.2),
+        Rebind("unfocus", 1),
+        Rebind("unfocus", 0),
+        Work(0.2),
+        Chat(1, 2),
+        Chat(0, 2),
+        Work(0.3),
+        Join(),
+    )
+    outline = run_schedule(Schedule(3, Program(plans, (client,)), setup()), looks=1.0)
+    assert (outline.words, outline.answers) == (4, 5), "the child's own end is said, too"
+    assert set(outline.states.values()) == {RunState.SUCCEEDED}
+
+
+def test_a_client_opens_sessions_of_its_own_which_rest_between_messages() -> None:
+    plans = {1: Plan(((Work(0.01),),))}
+    asks = tuple(Ask("worker", 1, 60.0, name) for name in ("one", "two", "one", "direct:42"))
+    outline = run_schedule(Schedule(4, Program(plans, (asks, asks)), setup()), looks=1.0)
+    assert set(outline.states.values()) == {RunState.SUCCEEDED}
+    assert len(outline.states) == 8
+
+
+# ---------------------------------------------------------------------- each of them can break
+
+Instead = tuple[object, str, Any]
+_AT: Callable[..., Any] = threads.Threads._at
+_SAY: Callable[..., Any] = Thread.say
+
+
+def _whose_it_was(self: Any, channel: str, account: str, conversation: str) -> Any:
+    """The newest thread of a conversation, over or not."""
+    own = [t for t in self.s.threads.values() if (t.channel, t.account, t.conversation) == (channel, account, conversation)]
+    return own[-1] if own else None
+
+
+def _said_after_all(self: Any, run: Any) -> None:
+    """What a run comes to is said whether the conversation is its session's or not."""
+    thread = self.s.threads.get(run.post)
+    if thread is not None:
+        thread.say(run.id, threads.answer_text(run.state, run.outcome), self.s.clock.wall())
+        self._changed(thread)
+
+
+def _bound_beside(self: Any, thread: Any) -> None:
+    """A conversation is given to the next one without being taken from this one."""
+
+
+def _said_again(self: Any, message: Any) -> bool:
+    self._posted.clear()
+    return _HEAR(self, message)
+
+
+def _told_in_front(self: Any, thread: Any) -> Any:
+    """The end is told before what is still to be said."""
+    return list(reversed(_DUE(self, thread)))
+
+
+_HEAR: Callable[..., bool] = Channel.hear
+_DUE: Callable[..., Any] = threads.Threads._due
+
+
+@pytest.mark.parametrize(
+    ("instead", "rule"),
+    [
+        ((threads.Threads, "_at", _whose_it_was), "a word goes to whose the conversation is"),
+        ((threads.Threads, "ended", _said_after_all), "nothing is said after an unbinding"),
+        ((threads.Threads, "_due", _told_in_front), "nothing is said after an unbinding"),
+        ((rebinding.Rebinding, "_give_up", _bound_beside), "a conversation is one session's"),
+        ((Channel, "hear", _said_again), "an answer is said once"),
+        ((Thread, "say", lambda self, run, text, now: None), "an answer is said where it was asked"),
+    ],
+)
+def test_without_its_rule_an_invariant_breaks(instead: Instead, rule: str) -> None:
+    broken: list[str] = []
+    with taken_out(instead):
+        for weather in (Weather.CALM, Weather.REGISTRY, Weather.HOSTILE):
+            for schedule in schedules(weather, 150):
+                try:
+                    run_schedule(schedule)
+                except ScheduleBroken as error:
+                    broken.append(error.rule)
+                    if error.rule == rule:
+                        return
+    pytest.fail(f"{rule!r} never broke; {sorted(set(broken))} did")

@@ -1,0 +1,138 @@
+"""Sessions that a client opens beside an agent's main one: a conversation for each user (SPEC.md D1; DESIGN.md 7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import openclaw_ray as oc
+from openclaw_ray.core.errors import SpawnError, SpawnForbidden, UnknownAgent
+from openclaw_ray.testing import LocalRuntime, assert_at_rest, eventually
+
+ALL = {"tools": {"sessions": {"visibility": "all"}}, "agents": {"defaults": {"subagents": {"allowAgents": ["*"]}}}}
+
+
+@oc.agent(id="main", follow_up=True)
+def main(turn: oc.SyncTurn) -> Any:
+    """Counts what it hears, and does what it is told."""
+    if turn.kind == "completion":
+        return None
+    heard = turn.state["heard"] = turn.state.get("heard", 0) + 1
+    word, _, rest = turn.text.partition(" ")
+    if word == "send":
+        sent = turn.call("sessions_send", sessionKey=rest, message="hello", timeoutSeconds=5).to_json()
+        return f"{sent['status']}: {sent.get('reply') or sent.get('error')}"
+    if word == "list":
+        return sorted(row["key"] for row in turn.call("sessions_list")["sessions"])
+    if word == "spawn":
+        return [one.text for one in turn.join([turn.spawn("child", agent_id="child")])]
+    return f"{turn.session.key} {heard}: {turn.text}"
+
+
+@oc.agent(id="child", spawns=False)
+def child(turn: oc.SyncTurn) -> str:
+    return f"below {turn.session.requester_key}"
+
+
+def runtime(config: Any = None) -> LocalRuntime:
+    return LocalRuntime([main, child], config or {"agents": {"defaults": {"subagents": {"allowAgents": ["*"]}}}})
+
+
+def test_each_user_has_a_conversation_of_their_own() -> None:
+    with runtime() as rt:
+        assert rt.ask("agent:main:ada", "hello", timeout=20).text == "agent:main:ada 1: hello"
+        assert rt.ask("agent:main:bob", "hello", timeout=20).text == "agent:main:bob 1: hello"
+        assert rt.ask("Agent:Main:ADA", "again", timeout=20).text == "agent:main:ada 2: again"
+        assert rt.ask("main", "hello", timeout=20).text == "agent:main:main 1: hello"
+        rows = {row["key"]: row for row in rt.sessions()}
+        assert set(rows) >= {"agent:main:ada", "agent:main:bob", "agent:main:main"}
+        row = rows["agent:main:ada"]
+        assert (row["depth"], row["role"], row["agentId"], row["rootKey"]) == (0, "main", "main", "agent:main:ada")
+        texts = [row["text"] for row in rt.history("agent:main:ada")]
+        assert texts == ["hello", "agent:main:ada 1: hello", "again", "agent:main:ada 2: again"]
+
+
+def test_memory_has_those_who_talk_and_no_others() -> None:
+    with runtime() as rt:
+        sessions = rt._local.core.s.sessions
+        for user in range(20):
+            rt.ask(f"agent:main:user-{user}", "hello", timeout=20)
+        assert rt.ask("agent:main:user-3", "spawn", timeout=20).value == ["below agent:main:user-3"]
+        eventually(lambda: not [key for key in sessions if ":user-" in key] or None)
+        assert rt.ask("agent:main:user-3", "hello", timeout=20).text == "agent:main:user-3 3: hello"
+        assert len([row for row in rt.sessions(limit=100) if ":user-" in row["key"]]) == 20
+        eventually(lambda: assert_at_rest(rt))
+
+
+def test_an_opened_session_is_deleted_and_opened_anew_and_reset() -> None:
+    with runtime() as rt:
+        key = "agent:main:direct:42"
+        rt.ask(key, "hello", timeout=20)
+        before = rt.session(key)["sessionId"]
+        rt.reset(key)
+        assert rt.ask(key, "hello", timeout=20).text == f"{key} 1: hello"
+        assert rt.session(key)["sessionId"] != before
+        rt.delete(key)
+        assert rt.session(key)["state"] == "archived"
+        assert rt.ask(key, "hello", timeout=20).text == f"{key} 1: hello"
+        assert rt.session(key)["state"] != "archived"
+
+
+@pytest.mark.parametrize(
+    ("key", "word"),
+    [
+        ("agent:main:subagent:nobody", "is a child's, which is spawned"),
+        ("agent:main:driver:x", "is a client's root"),
+        ("agent:main:main:ada", "means the agent's main session"),
+        ("agent:main:cron:job", "is a scheduled job's"),
+        ("agent:main:ada:thread:1", "thread of agent:main:ada"),
+        ("agent:main:a b", "no spaces"),
+        ("agent::ada", "no session key"),
+        ("agent:nobody:ada", "no agent or session"),
+    ],
+)
+def test_what_cannot_be_opened_says_why_and_leaves_nothing(key: str, word: str) -> None:
+    with runtime() as rt:
+        before = len(rt.sessions())
+        with pytest.raises((SpawnError, UnknownAgent), match=word):
+            rt.ask(key, "hello", timeout=20)
+        assert len(rt.sessions()) == before
+        assert rt.runs() == []
+
+
+def test_a_session_opens_none_and_neither_does_a_send() -> None:
+    with runtime(ALL) as rt:
+        said = rt.ask("main", "send agent:main:ada", timeout=20).text
+        assert said == "error: no session 'agent:main:ada'; the first message of a client opens it (rt.ask)"
+        with pytest.raises(SpawnError, match=r"the first message of a client opens it"):
+            rt.send("agent:main:ada", "hello")
+        assert "agent:main:ada" not in {row["key"] for row in rt.sessions()}
+
+
+def test_a_users_session_sees_its_own_and_the_main_session_sees_all_of_its_agent() -> None:
+    with runtime() as rt:
+        for user in ("ada", "bob"):
+            rt.ask(f"agent:main:{user}", "hello", timeout=20)
+        assert rt.ask("agent:main:ada", "spawn", timeout=20).value == ["below agent:main:ada"]
+        seen = rt.ask("agent:main:ada", "list", timeout=20).value
+        assert [key for key in seen if "subagent" not in key] == ["agent:main:ada"]
+        assert len(seen) == 2
+        said = rt.ask("agent:main:ada", "send agent:main:bob", timeout=20).text
+        assert said is not None
+        assert said.startswith("forbidden: agent:main:ada may not use agent:main:bob: it was not spawned from there")
+        assert rt.ask("agent:main:ada", "send main", timeout=20).text.startswith("forbidden: ")
+        with pytest.raises(SpawnForbidden, match="tools.sessions.visibility"):
+            rt.send("agent:main:bob", "hello", requester="agent:main:ada")
+        assert rt.ask("main", "send agent:main:bob", timeout=20).text == "ok: agent:main:bob 2: hello"
+        assert {"agent:main:ada", "agent:main:bob"} <= set(rt.ask("main", "list", timeout=20).value)
+
+
+def test_a_users_turn_goes_by_who_it_is() -> None:
+    rules = {"tools": {"toolsBySender": {"id:42": {"deny": ["sessions_list"]}}}}
+    with runtime(rules) as rt:
+        ada = rt.ask("agent:main:ada", "list", timeout=20, sender={"id": "1"})
+        assert ada.value == ["agent:main:ada"]
+        bob = rt.ask("agent:main:bob", "list", timeout=20, sender={"id": "42"})
+        assert bob.error is not None
+        assert bob.error.type == "ToolDenied"
