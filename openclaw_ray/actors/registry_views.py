@@ -14,8 +14,8 @@ from openclaw_ray.actors.caller_views import allowed_agents, tools_of
 from openclaw_ray.core.errors import SessionForbidden
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import display_word, result_status
-from openclaw_ray.core.protocol.child_views import children_of, kin_of
 from openclaw_ray.core.protocol.audiences import audience_of
+from openclaw_ray.core.protocol.child_views import children_of, kin_of
 from openclaw_ray.core.protocol.records import Run, Session, thaw
 from openclaw_ray.core.protocol.restart import generation
 from openclaw_ray.core.results import camel_dict

@@ -1,8 +1,8 @@
 """What users command in a conversation, as words: read, and answered (SPEC.md B8).
 
-1. ``/focus TARGET``: the conversation is to be that of a session there is; ``/unfocus``, or ``/session unbind``: that of
-   none. ``/agents``: who is at work, and which conversation each has. ``/session idle`` and ``/session max-age`` show
-   after what time the binding ends, and with a time set it for this conversation alone.
+1. ``/focus TARGET``: the conversation is to be that of a session there is; ``/unfocus``, or ``/session unbind``: that
+   of none. ``/agents``: who is at work, and which conversation each has. ``/session idle`` and ``/session max-age``
+   show after what time the binding ends, and with a time set it for this conversation alone.
 2. A time is a number of hours, or numbers with units: ``90m``, ``1h30m``, ``2d``. ``off``, ``disable``, ``none`` and
    ``0`` are never.
 3. What begins as a command and cannot be read as one is answered with its form. It is no message either: no session is
@@ -105,7 +105,8 @@ def _session(words: list[str]) -> Command:
         case [("idle" | "max-age") as name, time]:
             hours = hours_of(time)
             if hours is None:
-                return _unread(Verb(name), "/session", f"{time!r:.40} is no time, as 24, 90m or 1h30m, and at most 10 years")
+                why = f"{time!r:.40} is no time, as 24, 90m or 1h30m are, and at most 10 years"
+                return _unread(Verb(name), "/session", why)
             return Command(Verb(name), hours=hours)
     return _unread(Verb.IDLE, "/session", "says what it does not know" if words else "does not say what")
 
@@ -143,7 +144,8 @@ def lasts_text(verb: Verb, hours: float, ends_in: float | None, *, set_now: bool
     if hours <= 0 or ends_in is None:
         return f"{head} off: this conversation stays bound whatever its {what}"
     left = "at once" if ends_in <= 0 else f"in {_spoken(ends_in)}"
-    return f"{head} {_spoken(hours)}: this conversation is unbound after {_spoken(hours)} of {what}, {left} as it stands"
+    lasting = _spoken(hours)
+    return f"{head} {lasting}: this conversation is unbound after {lasting} of {what}, {left} as it stands"
 
 
 def _spoken(hours: float) -> str:

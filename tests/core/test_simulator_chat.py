@@ -73,13 +73,12 @@ def test_a_client_opens_sessions_of_its_own_which_rest_between_messages() -> Non
 # ---------------------------------------------------------------------- each of them can break
 
 Instead = tuple[object, str, Any]
-_AT: Callable[..., Any] = threads.Threads._at
-_SAY: Callable[..., Any] = Thread.say
 
 
 def _whose_it_was(self: Any, channel: str, account: str, conversation: str) -> Any:
     """The newest thread of a conversation, over or not."""
-    own = [t for t in self.s.threads.values() if (t.channel, t.account, t.conversation) == (channel, account, conversation)]
+    where = (channel, account, conversation)
+    own = [t for t in self.s.threads.values() if (t.channel, t.account, t.conversation) == where]
     return own[-1] if own else None
 
 

@@ -37,7 +37,7 @@ def test_what_is_a_command(text: str, command: Command) -> None:
     assert command_of(text) == command
 
 
-@pytest.mark.parametrize("text", ["please /focus helper", "", "  ", "hello", "/focused", "/sessions idle", "/", "/stop"])
+@pytest.mark.parametrize("text", ["please /focus x", "", "  ", "hello", "/focused", "/sessions idle", "/", "/stop"])
 def test_what_is_a_message(text: str) -> None:
     assert command_of(text) is None
 
@@ -83,7 +83,9 @@ def test_a_time_is_hours_or_has_units_and_off_is_never(text: str, hours: float) 
     assert hours_of(text) == pytest.approx(hours)
 
 
-@pytest.mark.parametrize("text", ["", "h", "-1", "1y", "1h 30m", "1e3", "inf", "nan", "٣", "1h30", "87841", "1.h", "9" * 30])
+@pytest.mark.parametrize(
+    "text", ["", "h", "-1", "1y", "1h 30m", "1e3", "inf", "nan", "٣", "1h30", "87841", "1.h", "9" * 30]
+)
 def test_what_is_no_time(text: str) -> None:
     assert hours_of(text) is None
 
@@ -101,7 +103,10 @@ def test_what_is_said_of_a_time() -> None:
 
 
 def test_what_is_said_of_agents() -> None:
-    lines = [AgentLine('a "b"', "agent:x:subagent:1", "running", ("t1", "t2")), AgentLine("c", "agent:x:subagent:2", "done")]
+    lines = [
+        AgentLine('a "b"', "agent:x:subagent:1", "running", ("t1", "t2")),
+        AgentLine("c", "agent:x:subagent:2", "done"),
+    ]
     assert agents_text(lines, bindable=True).splitlines() == [
         "agents:",
         '"a \\"b\\"" (running) agent:x:subagent:1 binding:t1 binding:t2',

@@ -74,9 +74,9 @@ def test_an_opened_session_is_deleted_and_opened_anew_and_reset() -> None:
         assert rt.ask(key, "hello", timeout=20).text == f"{key} 1: hello"
         assert rt.session(key)["sessionId"] != before
         rt.delete(key)
-        assert rt.session(key)["state"] == "archived"
+        assert rt.session(key)["status"] == "archived"
         assert rt.ask(key, "hello", timeout=20).text == f"{key} 1: hello"
-        assert rt.session(key)["state"] != "archived"
+        assert rt.session(key)["status"] != "archived"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_an_opened_session_is_deleted_and_opened_anew_and_reset() -> None:
         ("agent:main:cron:job", "is a scheduled job's"),
         ("agent:main:ada:thread:1", "thread of agent:main:ada"),
         ("agent:main:a b", "no spaces"),
-        ("agent::ada", "no session key"),
+        ("agent::ada", "no agent or session"),
         ("agent:nobody:ada", "no agent or session"),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_users_session_sees_its_own_and_the_main_session_sees_all_of_its_agent
         assert said is not None
         assert said.startswith("forbidden: agent:main:ada may not use agent:main:bob: it was not spawned from there")
         assert rt.ask("agent:main:ada", "send main", timeout=20).text.startswith("forbidden: ")
-        with pytest.raises(SpawnForbidden, match="tools.sessions.visibility"):
+        with pytest.raises(SpawnForbidden, match=r"tools\.sessions\.visibility"):
             rt.send("agent:main:bob", "hello", requester="agent:main:ada")
         assert rt.ask("main", "send agent:main:bob", timeout=20).text == "ok: agent:main:bob 2: hello"
         assert {"agent:main:ada", "agent:main:bob"} <= set(rt.ask("main", "list", timeout=20).value)
@@ -133,6 +133,5 @@ def test_a_users_turn_goes_by_who_it_is() -> None:
     with runtime(rules) as rt:
         ada = rt.ask("agent:main:ada", "list", timeout=20, sender={"id": "1"})
         assert ada.value == ["agent:main:ada"]
-        bob = rt.ask("agent:main:bob", "list", timeout=20, sender={"id": "42"})
-        assert bob.error is not None
-        assert bob.error.type == "ToolDenied"
+        with pytest.raises(oc.RunFailed, match=r"tools\.toolsBySender\.id:42\.deny names sessions_list"):
+            rt.ask("agent:main:bob", "list", timeout=20, sender={"id": "42"})

@@ -5,7 +5,7 @@
    requester is bound to. Without any it is told to the requester alone, as it is in any case.
 2. A conversation that belongs to nobody is the requester's until it was said, as it was when a user spoke there.
 3. The turns before it are said nowhere. Nor is an announce of nothing (``ANNOUNCE_SKIP``).
-4. It is written in the transaction that ends the announce's turn, and is said until the channel has said it (`threads`).
+4. It is written in the transaction that ends the announce's turn, and stays until the channel has said it (`threads`).
 """
 
 from __future__ import annotations

@@ -26,7 +26,9 @@ def chatting(choose: Random, setup: Setup, program: Program) -> tuple[Setup, Pro
         max_age_hours=choose.choice((0.0, 0.0, 0.0, 0.4)) * _HOURS,
     )
     limits = replace(setup.limits, threads=ThreadRules(bindings))
-    plans = {number: replace(plan, turns=tuple(_bound(choose, ops) for ops in plan.turns)) for number, plan in program.plans.items()}
+    plans: dict[int, Plan] = {}
+    for number, plan in program.plans.items():
+        plans[number] = replace(plan, turns=tuple(_bound(choose, ops) for ops in plan.turns))
     first = max(plans, default=0) + 1
     for number in (first, first + 1):
         plans[number] = Plan(((Work(round(choose.choice((0.0, 0.02, 0.2)) * choose.random(), 4)),),))

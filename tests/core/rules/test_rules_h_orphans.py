@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from openclaw_ray.core.protocol.child_views import children_of
 from openclaw_ray.core.protocol.admitting import Admitting
+from openclaw_ray.core.protocol.child_views import children_of
 from openclaw_ray.core.protocol.executors import Executor, executor_of
 from openclaw_ray.core.protocol.orphans import MISSING_FOR, Orphans
 from rules.asking import agent, key_of
