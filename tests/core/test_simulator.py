@@ -102,9 +102,9 @@ def test_a_program_is_shown_as_a_tree() -> None:
     [schedule] = directed({1: Plan(((Spawn((2,)),),)), 2: Plan(deaf=True)}, (Spawn((1,)),))()
     assert describe(schedule.program).splitlines() == [
         "client 0",
-        "  Spawn(plans=(1,), timeout=None, expects=True)",
+        "  Spawn(plans=(1,), timeout=None, expects=True, thread='')",
         "      plan 1 (worker)",
-        "        Spawn(plans=(2,), timeout=None, expects=True)",
+        "        Spawn(plans=(2,), timeout=None, expects=True, thread='')",
         "            plan 2 (worker deaf)",
     ]
 

@@ -27,7 +27,10 @@ def test_a_user_talks_with_a_child_that_a_session_has_spawned(rt: oc.Runtime) ->
         [row] = [row for row in rt.threads() if row["mode"] != "home"]
         assert (row["sessionKey"], row["conversation"], row["mode"]) == (key, thread.id, "session")
         assert {run["deliveryStatus"] for run in rt.runs(session=key, limit=5)} == {"not_required"}
-        assert chat.open_conversation("desk").ask("hello") == "main: hello"
+        desk = chat.open_conversation("desk")
+        assert desk.ask("hello", sender={"id": "7"}) == "main: hello"
+        assert desk.ask("/agents") == "agents:\n(none)", "the child is another session's"
+        assert thread.ask("/session idle 2h", sender={"id": "7"}).startswith("idle is now 2h")
         thread.leave()
         eventually(lambda: thread.ended == "unbound")
         assert [row for row in rt.threads() if row["mode"] != "home"] == []
@@ -41,6 +44,18 @@ def test_a_user_talks_with_a_child_that_a_session_has_spawned(rt: oc.Runtime) ->
     assert said is not None
     assert "needs a channel that can bind a conversation" in said
     assert [row for row in rt.sessions(limit=200) if row.get("label") == "expert" and row["status"] != "archived"] == []
+
+
+def test_each_user_has_a_session_which_the_first_message_opens(rt: oc.Runtime) -> None:
+    assert [rt.ask(f"agent:counts:{user}", "hello", timeout=60).text for user in ("ada", "bob", "ada")] == [
+        "1: hello",
+        "1: hello",
+        "2: hello",
+    ]
+    with pytest.raises(oc.SpawnError, match="is a child's, which is spawned"):
+        rt.ask("agent:counts:subagent:ada", "hello")
+    rt.delete("agent:counts:ada")
+    assert rt.ask("agent:counts:ada", "hello", timeout=60).text == "1: hello"
 
 
 @pytest.mark.long

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from support.gates import GATES
 
 import openclaw_ray as oc
 from openclaw_ray.core.errors import SpawnError, SpawnForbidden, UnknownAgent
-from openclaw_ray.testing import LocalRuntime, assert_at_rest, eventually
+from openclaw_ray.core.protocol.messages import Admit
+from openclaw_ray.testing import Conversations, LocalRuntime, assert_at_rest, eventually
 
 ALL = {"tools": {"sessions": {"visibility": "all"}}, "agents": {"defaults": {"subagents": {"allowAgents": ["*"]}}}}
 
@@ -25,6 +29,10 @@ def main(turn: oc.SyncTurn) -> Any:
         return f"{sent['status']}: {sent.get('reply') or sent.get('error')}"
     if word == "list":
         return sorted(row["key"] for row in turn.call("sessions_list")["sessions"])
+    if word == "hold":
+        from support.gates import GATES
+
+        GATES["held"].wait(20)
     if word == "spawn":
         return [one.text for one in turn.join([turn.spawn("child", agent_id="child")])]
     return f"{turn.session.key} {heard}: {turn.text}"
@@ -126,6 +134,38 @@ def test_a_users_session_sees_its_own_and_the_main_session_sees_all_of_its_agent
             rt.send("agent:main:bob", "hello", requester="agent:main:ada")
         assert rt.ask("main", "send agent:main:bob", timeout=20).text == "ok: agent:main:bob 2: hello"
         assert {"agent:main:ada", "agent:main:bob"} <= set(rt.ask("main", "list", timeout=20).value)
+
+
+@pytest.mark.parametrize("route", ["ask", "say"])
+def test_no_step_of_a_session_opens_one_or_speaks_for_a_user_whatever_it_claims_to_be(route: str) -> None:
+    hold = GATES["held"] = threading.Event()
+    with LocalRuntime([main, child], ALL, channel=Conversations()) as rt, ThreadPoolExecutor(1) as users:
+        asked = users.submit(rt.ask, "main", "hold", 60)
+        try:
+            [row] = eventually(lambda: rt.runs(agent="main", state="running"))
+            local, key = rt._local, row["sessionKey"]
+            run = local.core.s.runs[row["runId"]]
+            process, own = local.sessions[run.actor], run.activation
+            for requester, activation in (
+                (key, own),
+                (key, f"{own}9"),
+                (rt.root_key, own),
+                (rt.root_key, ""),
+                (key, ""),
+            ):
+                made = f"raw-{requester}-{activation}"
+                admit = Admit(
+                    made, "agent:main:ada", f"{made}-s", route, requester, "x", activation, conversation="memory-1"
+                )
+                future: Future[oc.Receipt] = Future()
+                process.courier.admit([(admit, future)])
+                receipt = future.result(60)
+                assert receipt.status in ("forbidden", "error"), (requester, activation, receipt)
+        finally:
+            hold.set()
+        assert asked.result(60).ok
+        assert "agent:main:ada" not in {row["key"] for row in rt.sessions()}
+        assert len(rt.runs()) == 1
 
 
 def test_a_users_turn_goes_by_who_it_is() -> None:
