@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
+from random import Random
 
 import pytest
 
@@ -25,11 +26,13 @@ from openclaw_ray.testing.simulator import (
     ScheduleBroken,
     Setup,
     Weather,
+    describe,
     random_schedule,
     run_schedule,
 )
+from openclaw_ray.testing.simulator.generate import schedule_by
 
-__all__ = ["Rule", "check", "directed", "hunt", "setup", "taken_out"]
+__all__ = ["Rule", "check", "directed", "expect_broken", "having", "hunt", "setup", "taken_out"]
 
 Instead = tuple[object, str, object]
 """Owner, name, and what stands in its place while the rule is out."""
@@ -80,6 +83,30 @@ def breaks(schedule: Schedule, *instead: Instead) -> ScheduleBroken | None:
     except ScheduleBroken as broken:
         return broken
     return None
+
+
+def having(word: str, weather: Weather, count: int) -> Iterator[Schedule]:
+    """So many seeded schedules of this weather in whose program ``word`` is."""
+    fits = (s for seed in range(10_000) if word in describe((s := _seeded(weather, seed)).program))
+    return islice(fits, count)
+
+
+def _seeded(weather: Weather, seed: int) -> Schedule:
+    return schedule_by(Random(f"{weather.value}-{seed}"), weather)
+
+
+def expect_broken(instead: Instead, rule: str, schedules: Iterable[Schedule]) -> None:
+    """Fail unless, with ``instead`` in place, one of these schedules breaks the invariant ``rule``."""
+    broken: set[str] = set()
+    with taken_out(instead):
+        for schedule in schedules:
+            try:
+                run_schedule(schedule)
+            except ScheduleBroken as error:
+                broken.add(error.rule)
+                if error.rule == rule:
+                    return
+    pytest.fail(f"{rule!r} never broke; {sorted(broken)} did")
 
 
 def hunt(*weathers: Weather, first: int = 0, most: int = 150) -> Callable[[], Iterator[Schedule]]:
