@@ -56,7 +56,8 @@ class Operating(Sending):
 
     def threads(self) -> list[dict[str, Any]]:
         """The conversations that sessions are bound to: ``sessionKey``, ``conversation``, ``channel``, ``mode``,
-        ``state``, ``boundAt``, ``usedAt`` (milliseconds since the epoch)."""
+        ``state``, ``boundAt``, ``usedAt`` (milliseconds since the epoch); ``boundBy``, ``idleHours`` and
+        ``maxAgeHours`` where users have set them."""
         rows: list[dict[str, Any]] = self._query("conversations")
         return rows
 

@@ -21,12 +21,17 @@ ALL = {"tools": {"sessions": {"visibility": "all"}}, "agents": {"defaults": {"su
 def main(turn: oc.SyncTurn) -> Any:
     """Counts what it hears, and does what it is told."""
     if turn.kind == "completion":
+        turn.state["news"] = turn.state.get("news", 0) + 1
         return None
+    if turn.text == "news":
+        return turn.state.get("news", 0)
     heard = turn.state["heard"] = turn.state.get("heard", 0) + 1
     word, _, rest = turn.text.partition(" ")
     if word == "send":
         sent = turn.call("sessions_send", sessionKey=rest, message="hello", timeoutSeconds=5).to_json()
         return f"{sent['status']}: {sent.get('reply') or sent.get('error')}"
+    if word == "later":
+        return turn.send(rest, "hello", timeout_seconds=0).status
     if word == "list":
         return sorted(row["key"] for row in turn.call("sessions_list")["sessions"])
     if word == "hold":
@@ -68,9 +73,19 @@ def test_memory_has_those_who_talk_and_no_others() -> None:
             rt.ask(f"agent:main:user-{user}", "hello", timeout=20)
         assert rt.ask("agent:main:user-3", "spawn", timeout=20).value == ["below agent:main:user-3"]
         eventually(lambda: not [key for key in sessions if ":user-" in key] or None)
+        assert rt.stop("agent:main:user-3").total == 0
         assert rt.ask("agent:main:user-3", "hello", timeout=20).text == "agent:main:user-3 3: hello"
+        assert rt.send(rt.session("agent:main:user-4")["sessionId"], "by id").reply == "agent:main:user-4 2: by id"
         assert len([row for row in rt.sessions(limit=100) if ":user-" in row["key"]]) == 20
         eventually(lambda: assert_at_rest(rt))
+
+
+def test_a_session_that_is_still_to_hear_of_its_message_does_not_rest_until_it_has() -> None:
+    with runtime({**ALL, "session": {"agentToAgent": {"maxPingPongTurns": 1}}}) as rt:
+        assert rt.ask("agent:main:ada", "later main", timeout=20).text == "accepted"
+        eventually(lambda: rt.ask("agent:main:ada", "news", timeout=20).value == 1)
+        eventually(lambda: "agent:main:ada" not in rt._local.core.s.sessions)
+        assert rt.ask("agent:main:ada", "news", timeout=20).value == 1, "it has heard once"
 
 
 def test_an_opened_session_is_deleted_and_opened_anew_and_reset() -> None:

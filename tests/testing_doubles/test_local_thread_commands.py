@@ -173,6 +173,9 @@ def test_only_who_has_bound_a_conversation_binds_it_anew_drops_it_or_changes_its
             assert only in place.refused(command), "nor does one who is not known"
         assert place.desk.ask("/session idle", sender=BOB).startswith("idle is 1d"), "to look is for all"
         assert place.desk.ask("hello", sender=BOB).startswith("one: channel:memory:2"), "so is to speak"
+        place.desk.ask("/session max-age 3", sender=ADA)
+        [row] = [row for row in place.rt.threads() if row["conversation"] == place.desk.id]
+        assert (row["boundBy"], row["maxAgeHours"], row.get("idleHours")) == ("channel:memory:1", 3.0, None)
         assert place.desk.ask("/focus two", sender=ADA) == f"bound to {two}"
         assert place.desk.ask("/unfocus", sender=ADA) == f"unbound from {two}"
         assert place.desk.ask("/focus one", sender=BOB) == f"bound to {one}", "it is free again"

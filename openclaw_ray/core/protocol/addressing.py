@@ -28,7 +28,7 @@ from openclaw_ray.core.visibility import Denial, DenialReason, Viewer, check_acc
 
 __all__ = ["access", "address", "main_session"]
 
-_SCANNED = 1_000  # ended sessions looked through for a label or a session id
+_SCANNED = 1_000  # sessions that are not in memory looked through for a label or a session id
 _NAMED = 5
 
 
@@ -151,14 +151,14 @@ def _by_label(s: State, sender: Session, label: str, agent_id: str) -> Session |
 
 
 def _all(s: State, requester: str = "") -> Iterator[Session]:
-    """Sessions of programs: those in memory, then ended ones, the newest first; all, or children of a requester."""
+    """Sessions of programs: those in memory, then those that ended or rest, newest first; all, or a requester's."""
     for session in list(s.sessions.values()):
         if not session.client and session.state != SessionState.ARCHIVED:
             yield session
     where = {"requester": requester} if requester else {}
     for data in s.journal.select("sessions", where, limit=_SCANNED):
         session = thaw(Session, data)
-        if session.key not in s.sessions and session.state == SessionState.ENDED and not session.client:
+        if session.key not in s.sessions and session.state != SessionState.ARCHIVED and not session.client:
             yield session
 
 

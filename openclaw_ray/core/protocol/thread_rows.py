@@ -33,6 +33,9 @@ def thread_rows(s: State) -> list[dict[str, Any]]:
                     "bound_at": round(thread.created * 1000),
                     "used_at": round(thread.used * 1000),
                     "reason": thread.why or None,
+                    "bound_by": thread.binder or None,
+                    "idle_hours": thread.idle_hours,
+                    "max_age_hours": thread.max_age_hours,
                 }
             )
         )
