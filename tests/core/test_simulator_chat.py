@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from simulated_rules import expect_broken, having, setup
+from simulated_rules import directed, expect_broken, having, setup
 
 from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.protocol import rebinding, threads
@@ -55,6 +55,16 @@ def test_a_client_opens_sessions_of_its_own_which_rest_between_messages() -> Non
     outline = run_schedule(Schedule(4, Program(plans, (asks, asks)), setup()), looks=1.0)
     assert set(outline.states.values()) == {RunState.SUCCEEDED}
     assert len(outline.states) == 8
+
+
+def test_without_its_rule_a_stop_misses_a_child_that_is_being_bound() -> None:
+    plans = {1: Plan(((Work(0.01),),))}
+    client = (Serve(), Spawn((1, 1, 1), thread="run"), Join())
+    soon = list(directed(plans, client, on=setup(patience=0.004), seeds=10)())
+    for schedule in soon:
+        run_schedule(schedule, looks=1.0)
+    instead = (threads.Threads, "stopped", lambda self, keys: None)
+    expect_broken(instead, "nothing asked for before a stop is born after it", soon)
 
 
 # ---------------------------------------------------------------------- each of them can break

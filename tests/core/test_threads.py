@@ -27,6 +27,7 @@ from openclaw_ray.core.protocol.messages import (
     Settled,
     Start,
     Step,
+    StopAsk,
     ThreadBound,
     ThreadOver,
     Unbind,
@@ -258,6 +259,22 @@ def test_what_breaks_a_rule_by_the_time_its_conversation_is_there_is_unbound() -
     assert CHILD not in world.core.s.sessions
     assert world.active == 1, "the other one"
     world.step(ThreadOver(*CHANNEL, "c1", "run"))
+    world.got()
+    assert world.core.s.threads == {}
+
+
+@pytest.mark.parametrize("stop", [{"key": ROOT}, {"key": "", "run": "run"}, {"key": CHILD}])
+def test_a_stop_while_its_conversation_is_made_leaves_no_child(stop: dict[str, str]) -> None:
+    world = World()
+    world.spawn()
+    world.step(StopAsk("stop", **stop))
+    [admitted] = world.said(Admitted)
+    assert admitted.receipt.error == "thread: it was stopped before a conversation was there"
+    assert world.active == 0
+    world.bind()
+    [over] = world.said(Unbind)
+    assert (over.conversation, over.why) == ("c1", "spawn-failed")
+    assert (CHILD in world.core.s.sessions, "run" in world.core.s.runs) == (False, False)
     world.got()
     assert world.core.s.threads == {}
 

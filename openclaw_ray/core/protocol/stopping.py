@@ -78,7 +78,8 @@ class Stopping:
         alone: bool = False,
         talks: bool = True,
     ) -> Mark:
-        """Stop the subtrees of ``tops``, or them ``alone``, and the ``talks`` that their sessions take part in."""
+        """Stop the subtrees of ``tops``, or them ``alone``, and the ``talks`` that their sessions take part in, with
+        what they have asked for and that is still being bound to a conversation."""
         s = self.s
         mark = Mark(s.next_seq(), stop, key, client, reason, alone=alone)
         s.marks[mark.seq] = mark
@@ -102,8 +103,10 @@ class Stopping:
         mark.open = {run.id for run in under}
         mark.runs = tuple(mark.open)
         s.touch(mark)
-        if s.exchanges and talks and not alone:
-            self.ending.birth.talks.stopped({key, *(run.session for run in under)})
+        if (s.exchanges or s.threads) and talks and not alone:
+            keys = {key, *(run.session for run in under)}
+            self.ending.birth.talks.stopped(keys)
+            self.ending.birth.threads.stopped(keys | {top.session for top in tops})
         for run in under:
             self._stop(run, mark)
         if not mark.open and not mark.done:

@@ -5,7 +5,8 @@
    open.
 2. **bound**: with the conversation in hand the reservation is given back and the spawn admitted, by all rules anew: in
    one transaction there is a child with a thread, or neither. What failed, or is refused now, leaves nothing: its
-   channel is told to unbind, and the receipt says why. One that is not answered within `BIND_WITHIN` has failed.
+   channel is told to unbind, and the receipt says why. One that is not answered within `BIND_WITHIN` has failed; so
+   has one whose requester is stopped meanwhile: nothing that was asked for before a stop is born after it.
 3. The receipt goes down to who asked, until it is got; what that waits for is in the record, and so outlives a crash.
 4. **heard**: a user's word in a bound conversation is a message to its session; elsewhere to the main session of the
    channel's default agent, which has the conversation until it was answered, or is bound to another session.
@@ -19,7 +20,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from openclaw_ray.core.admission import Refusal
 from openclaw_ray.core.keys import main_key
@@ -152,6 +153,13 @@ class Threads(Rebinding):
         s.touch(run)
         self._event(thread, "bound", None)
         self._changed(thread)
+
+    def stopped(self, keys: Container[str]) -> None:
+        """Sessions were stopped: what they wait for is not born any more (2). A child goes by its run's id, too."""
+        for thread in list(self.s.threads.values()):
+            named = thread.requester in keys or thread.session in keys or thread.id in keys
+            if named and thread.state is ThreadState.BINDING:
+                self._refused(thread, "it was stopped before a conversation was there")
 
     def _refused(self, thread: Thread, why: str) -> None:
         """There is no conversation, and so no child (2)."""
