@@ -5,14 +5,18 @@ from __future__ import annotations
 import pytest
 from simulated_rules import breaks, directed, setup
 
+from openclaw_ray.core.protocol import ending
 from openclaw_ray.core.protocol.ending import Ending
+from openclaw_ray.core.thread_rules import Bindings, ThreadRules
 from openclaw_ray.testing.simulator import (
     Ask,
     Die,
     Fault,
     FaultKind,
+    Join,
     Meddling,
     Plan,
+    Serve,
     Spawn,
     Weather,
     Work,
@@ -26,9 +30,32 @@ from openclaw_ray.testing.simulator.registry import RegistryProcess
 LARGE = 1_000_000
 
 
-@pytest.mark.parametrize("seed", [727, 1027, 2145])
-def test_no_invariant_breaks_in_schedules_in_which_one_did(seed: int) -> None:
-    assert simulate(seed, Weather.HOSTILE).runs
+@pytest.mark.parametrize(
+    ("weather", "seed"),
+    [
+        (Weather.HOSTILE, 727),
+        (Weather.HOSTILE, 1027),
+        (Weather.HOSTILE, 2145),
+        (Weather.ACTORS, 258),
+        (Weather.HOSTILE, 465),
+    ],
+)
+def test_no_invariant_breaks_in_schedules_in_which_one_did(weather: Weather, seed: int) -> None:
+    assert simulate(seed, weather).runs
+
+
+def test_a_child_that_talks_with_users_holds_nobody_up_when_its_conversation_is_over_either() -> None:
+    """5.2: its end is told to nobody, so nobody was called when it came."""
+    bindings = ThreadRules(Bindings(idle_hours=0.0, max_age_hours=0.1 / 3600))
+    on = setup(pool_max=18, prewarm=16, max_children=12, max_concurrent=12, threads=bindings)
+    for children in (12, 1):
+        plans = {1: Plan(((Spawn((2,) * children, thread="session"), Work(1.5)),)), 2: Plan(((Work(4.0),),))}
+        [schedule] = directed(plans, (Serve(), Spawn((1,)), Join()), on=on)()
+        outline = run_schedule(schedule, looks=1.0)
+        assert (outline.seconds < 4.0) is (children == 1), "where they are many it goes on with the end of some"
+    broken = breaks(schedule, (ending, "_holds_nobody_up", lambda child: False))
+    assert broken is not None
+    assert broken.rule in ("everything ends", "what is counted is what is there")
 
 
 def said_once(self: PoolProcess, run: str, actor: str) -> None:

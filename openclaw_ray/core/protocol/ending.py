@@ -37,6 +37,9 @@ _TERMINAL_TEXT = {
     RunState.TIMED_OUT: (Cause.TIMEOUT, "timed out"),
 }
 
+_FEW = 8
+"""Open children up to which a run looks at each of them to know whether it may end."""
+
 
 class Ending(Delivery):
     """Settling and finishing, over delivery, marks and what is kept."""
@@ -201,8 +204,10 @@ class Ending(Delivery):
         up who is not told of its end (`threads`)."""
         if run.unsettled == 0:
             return True
+        if not self.s.threads and run.unsettled > _FEW:
+            return False  # nobody talks with users now: not worth a look at each of many children
         children = (self.s.runs[child] for child in run.children)
-        return bool(self.s.threads) and all(c.terminal or (c.post and not c.expects) for c in children)
+        return all(c.terminal or _holds_nobody_up(c) for c in children)
 
     def batch_complete(self, run: Run) -> bool:
         """Whether the wake that is owed is due (PROTOCOL.md 5.4)."""
@@ -302,7 +307,7 @@ class Ending(Delivery):
         s, talks = self.s, self.birth.talks
         if run.talk is not None:
             talks.turn_ended(run)
-        above = s.runs.get(run.parent) if run.route in ("ask", "send") else None
+        above = s.runs.get(run.parent) if run.route in ("ask", "send") or _holds_nobody_up(run) else None
         if above is not None:  # it may have waited for nothing else
             self.maybe_go_on(above)
         if run.session in s.news and run.state is RunState.SUCCEEDED:
@@ -358,6 +363,11 @@ class Ending(Delivery):
             s.touch(session)
         elif run.id in session.waiting:
             session.waiting.remove(run.id)
+
+
+def _holds_nobody_up(child: Run) -> bool:
+    """Whether it is of a session that talks with users, whose end its requester is not told of (`threads`)."""
+    return bool(child.post) and not child.expects
 
 
 def _pause(yielded: bool, message: bool) -> PauseReason:
