@@ -34,6 +34,7 @@ from openclaw_ray.core.first_message import first_message
 from openclaw_ray.core.lifecycle import Cause, RunState
 from openclaw_ray.core.protocol.batch import Told
 from openclaw_ray.core.protocol.messages import (
+    Blocked,
     Cancel,
     CleanCheck,
     DownMessage,
@@ -371,6 +372,10 @@ class SessionTurn(TurnQuestions):
     def add_usage(self, usage: Usage) -> None:
         """See `TurnPort.add_usage`."""
         self.courier.post(UsageAdded(self.spec.run, self.spec.activation, usage))
+
+    def blocked(self, tool: str, rule: str) -> None:
+        """See `TurnPort.blocked`."""
+        self.courier.post(Blocked(self.spec.run, self.spec.activation, tool, rule))
 
     def limit(self, name: str, cost: float) -> tuple[str, Future[Permit]]:
         """See `TurnPort.limit`."""

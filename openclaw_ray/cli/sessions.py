@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from openclaw_ray.cli.exits import OK, OutputClosed
+from openclaw_ray.cli.listing import Listing, list_flags
 from openclaw_ray.cli.live import known_session
 from openclaw_ray.cli.output import JsonLines, data_stream, printable
 from openclaw_ray.cli.sessions_change import delete, patch, reset, stop
@@ -39,7 +40,6 @@ for _command in (send, stop, patch, reset, delete):
 
 
 @sessions.command("list", short_help="List sessions, live or of the newest runtime on disk.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line instead of a table.")
 @click.option("--agent", metavar="ID", multiple=True, help="Only sessions of this agent.")
 @click.option(
     "--status",
@@ -49,14 +49,13 @@ for _command in (send, stop, patch, reset, delete):
     multiple=True,
     help=f"Only sessions in this state: {', '.join(SessionState)}.",
 )
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most N rows, newest first.")
+@list_flags
 @list_options
 @view_options
 def list_sessions(
-    as_json: bool,
+    listing: Listing,
     agent: tuple[str, ...],
     states: tuple[str, ...],
-    limit: int | None,
     name: str | None,
     state: str | None,
     **more: Any,
@@ -73,14 +72,10 @@ def list_sessions(
         filters["state"] = list(states)
     with open_view(name, state) as view:
         found = listed(view, more, filters) if any(more.values()) else view.sessions(**filters)
-        rows = _with_runs(view, itertools.islice(found, limit))
-        if as_json:
-            output = JsonLines()
-            for row in rows:
-                output.write(row)
-        else:
-            columns = ("state", "agent", "depth", "session", "label", "run", "where", "waits for")
-            print_table(columns, map(_cells, rows), title=view.source, right=("depth",))
+        columns = ("state", "agent", "depth", "session", "label", "run", "where", "waits for")
+        found = found if listing.filters else itertools.islice(found, listing.limit)  # spares looking for their runs
+        rows = listing.chosen(_with_runs(view, found))
+        listing.show(rows, columns, _cells, title=view.source, right=("depth",))
     return OK
 
 
