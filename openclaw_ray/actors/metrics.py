@@ -1,7 +1,8 @@
 """Metrics through ``ray.util.metrics``: what the registry has counted, recorded by a thread of its own once a second.
 
-1. Somebody collects if this node's Ray has a metrics agent, which comes with ``ray[default]``. Without one this thread
-   ends at once, no tally is kept, and nothing of Ray's metrics is imported.
+1. Somebody collects if this node's Ray has a metrics agent, which comes with ``ray[default]``. Without that this thread
+   ends at once, no tally is kept, and nothing of Ray's metrics is imported; if the agent does not come up, a minute
+   later.
 2. The registry's lock is held for taking the tally and reading the gauges; recording is done after it is free.
 3. A gauge keeps its last value in Ray, so each set of tags is given a value at each look.
 
@@ -97,19 +98,24 @@ class MetricsLine:
 
     def run(self) -> None:
         """Record for ever, if somebody collects (1)."""
+        if not _installed():
+            return
+        self._keep(m.Tally())  # what happens while the agent starts counts, too
         if not self._collected():
+            self._keep(None)
             return
         from ray.util import metrics as library
 
         recorder = Recorder(self.registry.settings.runtime, library)
-        self.registry.tally = m.Tally()
         while True:
             recorder.record(*self._look())
             time.sleep(LOOK_EVERY)
 
+    def _keep(self, tally: m.Tally | None) -> None:
+        with self.registry.lock:
+            self.registry.tally = self.registry.core.s.tally = tally
+
     def _collected(self) -> bool:
-        if not _installed():
-            return False
         for pause in _AGENT_AFTER:
             time.sleep(pause)
             if agent_port():
