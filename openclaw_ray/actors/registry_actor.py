@@ -29,6 +29,7 @@ from openclaw_ray.actors.auth_entries import AuthEntries
 from openclaw_ray.actors.crew_watch import CrewWatch
 from openclaw_ray.actors.hub_push import HubPush
 from openclaw_ray.actors.lifetime import LastLease, hold_state
+from openclaw_ray.actors.metrics import MetricsLine
 from openclaw_ray.actors.neighbours import Neighbours
 from openclaw_ray.actors.pool_line import PoolLine
 from openclaw_ray.actors.raylet_watch import end_with_raylet
@@ -38,6 +39,7 @@ from openclaw_ray.actors.settings import RegistrySettings
 from openclaw_ray.actors.wire import pack, pack_spec, unpack
 from openclaw_ray.core.clock import SystemClock
 from openclaw_ray.core.errors import JournalError
+from openclaw_ray.core.metrics import Tally
 from openclaw_ray.core.protocol.authing import auth_of
 from openclaw_ray.core.protocol.journal import Journal, JournalFault, MemoryJournal
 from openclaw_ray.core.protocol.messages import (
@@ -104,6 +106,8 @@ class RegistryActor(OperatorEntries, AuthEntries):
         self.crew = CrewWatch(self)
         self.hub = HubPush(self)
         self.neighbours = Neighbours()
+        self.tally: Tally | None = None
+        self.metrics = MetricsLine(self)
         self.views = Views(self.journal, ray.get_runtime_context().get_node_id())
         self._faults = 0
         self._step_times: deque[float] = deque(maxlen=4096)
@@ -118,6 +122,7 @@ class RegistryActor(OperatorEntries, AuthEntries):
             "leases": self._leases,
             "checkpoints": self._checkpoints,
             "pruning": self._prune,
+            "metrics": self.metrics.run,
         }
         for name, target in threads.items():
             threading.Thread(target=target, name=f"openclaw-{name}", daemon=True).start()

@@ -62,7 +62,7 @@ class SessionActor:
         self.actor_id = actor_id
         if settings.hidden_env:
             hide_env(settings.hidden_env)
-        self.log = SessionLog(settings.state_dir, actor_id)
+        self.log = SessionLog(settings.state_dir, actor_id, as_json=settings.json_logs)
         become_subreaper()
         note_exits(settings.state_dir, actor_id)
         end_with_raylet()

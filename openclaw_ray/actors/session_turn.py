@@ -32,8 +32,10 @@ from openclaw_ray.agents.port import SpawnRequest, ToolTask
 from openclaw_ray.agents.run_turn import Ended
 from openclaw_ray.core.first_message import first_message
 from openclaw_ray.core.lifecycle import Cause, RunState
+from openclaw_ray.core.log_lines import LogOf
 from openclaw_ray.core.protocol.batch import Told
 from openclaw_ray.core.protocol.messages import (
+    Blocked,
     Cancel,
     CleanCheck,
     DownMessage,
@@ -99,7 +101,7 @@ class SessionTurn(TurnQuestions):
         self.courier.alarm("started", STARTED_AFTER, lambda: self._started(began))
         # a log that cannot be written (full disk) costs the log, not the turn
         with contextlib.suppress(OSError):
-            actor.log.begin()
+            actor.log.begin(LogOf(spec.session_key, spec.run, spec.root))
         ended = self._program(began)
         with contextlib.suppress(OSError):
             actor.log.end(spec.session_id)
@@ -110,7 +112,7 @@ class SessionTurn(TurnQuestions):
             kill_descendants()  # this process ends soon, and Ray's end of its group can miss what is below it
         if ended.outcome.state is RunState.FAILED and ended.outcome.error is not None and self._cancelled is None:
             error = ended.outcome.error
-            actor.log.one_line(f"[openclaw_ray] {spec.session_key} failed: {error.type}: {error.message}")
+            actor.log.failed(f"{spec.session_key} failed: {error.type}: {error.message}")
         self._settle(ended, clean)
 
     def _settle(self, ended: Ended, clean: CleanCheck) -> None:
@@ -371,6 +373,10 @@ class SessionTurn(TurnQuestions):
     def add_usage(self, usage: Usage) -> None:
         """See `TurnPort.add_usage`."""
         self.courier.post(UsageAdded(self.spec.run, self.spec.activation, usage))
+
+    def blocked(self, tool: str, rule: str) -> None:
+        """See `TurnPort.blocked`."""
+        self.courier.post(Blocked(self.spec.run, self.spec.activation, tool, rule))
 
     def limit(self, name: str, cost: float) -> tuple[str, Future[Permit]]:
         """See `TurnPort.limit`."""

@@ -36,7 +36,8 @@ class RegistrySettings:
 class SessionSettings:
     """What every session process of a runtime is told at its birth.
 
-    ``hidden_env``: names that its environment is not to have, see `openclaw_ray.actors.hidden_env`.
+    ``hidden_env``: names that its environment is not to have, see `openclaw_ray.actors.hidden_env`. ``json_logs``:
+    ``ray.logs`` is ``json``.
     """
 
     runtime: str
@@ -45,3 +46,4 @@ class SessionSettings:
     max_growth_mb: float
     runtime_env: dict[str, Any] | None = None
     hidden_env: tuple[str, ...] = ()
+    json_logs: bool = False

@@ -144,6 +144,9 @@ class TurnPort(Protocol):
     def add_usage(self, usage: Usage) -> None:
         """Add to the run's usage."""
 
+    def blocked(self, tool: str, rule: str) -> None:
+        """A tool was called that a rule denies to this session; for figures."""
+
     def history(self, limit: int, offset: int) -> Future[list[Row]]:
         """The session's transcript rows, newest last, those of this turn so far included."""
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 
 from openclaw_ray.cli.doctor_facts import Facts
+from openclaw_ray.cli.doctor_nodes import check_nodes
+from openclaw_ray.cli.doctor_verdict import FILES_BASE, FILES_PER_SESSION, Check, Verdict, size
 
-__all__ = ["FILES_BASE", "FILES_PER_SESSION", "RAY_AT_LEAST", "RAY_BELOW", "Check", "Verdict", "check_all"]
+__all__ = ["RAY_AT_LEAST", "RAY_BELOW", "Check", "Verdict", "check_all"]
 
 RAY_AT_LEAST = (2, 55)
 RAY_BELOW = (3,)
-FILES_PER_SESSION = 4
-"""Descriptors that the raylet has for each session process: 3 were counted with Ray 2.60; the registry has 2.5."""
-FILES_BASE = 256
-"""Descriptors of a raylet or GCS before the first session: some 70 were counted."""
 _BASE_BYTES = 200 << 20
 """Registry, hub and pool together."""
 _STORE_SHARE = 0.3
@@ -27,43 +23,12 @@ _DISK_ENOUGH = 1 << 30
 _LEFT_MUCH = 1 << 30
 
 
-class Verdict(StrEnum):
-    """What a check found."""
-
-    OK = "ok"
-    """As it should be."""
-    WARN = "warn"
-    """It works, and may not at full size."""
-    FAIL = "fail"
-    """Commands will fail until it is mended."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One finding.
-
-    Attributes:
-        name: what was looked at.
-        verdict: how it is.
-        detail: what was seen, with the figures.
-        remedy: what to do; empty if nothing.
-    """
-
-    name: str
-    verdict: Verdict
-    detail: str
-    remedy: str = ""
-
-    def to_json(self) -> dict[str, object]:
-        """JSON form."""
-        return {"check": self.name, "verdict": self.verdict.value, "detail": self.detail, "remedy": self.remedy or None}
-
-
 def check_all(facts: Facts) -> list[Check]:
     """All findings, in the order in which they are best mended."""
     return [
         _ray(facts),
         *_cluster(facts),
+        *check_nodes(facts),
         _config(facts),
         *_credentials(facts),
         *_allowlists(facts),
@@ -104,8 +69,8 @@ def _cluster(facts: Facts) -> Iterator[Check]:
         remedy = "check --address or RAY_ADDRESS (host:port of the head's GCS), and that `ray status` works there"
         yield Check("cluster", Verdict.FAIL, cluster.error, remedy)
     else:
-        size = f"{cluster.nodes} nodes, {cluster.cpus:g} CPUs"
-        yield Check("cluster", Verdict.OK, f"{where}: {size}, Python {cluster.python}, Ray {cluster.ray}")
+        there = f"{cluster.nodes} nodes, {cluster.cpus:g} CPUs"
+        yield Check("cluster", Verdict.OK, f"{where}: {there}, Python {cluster.python}, Ray {cluster.ray}")
 
 
 def _config(facts: Facts) -> Check:
@@ -159,8 +124,8 @@ def _pool(facts: Facts) -> Iterator[Check]:
 def _memory(facts: Facts, pool_max: int) -> Check:
     need = _BASE_BYTES + pool_max * facts.session_bytes
     how = "measured here" if facts.session_measured else "as measured for an idle one"
-    detail = f"ray.pool.max {pool_max} × {_size(facts.session_bytes)} a session ({how}) needs {_size(need)}"
-    detail += f"; {_size(facts.memory_available)} of {_size(facts.memory_total)} are available"
+    detail = f"ray.pool.max {pool_max} × {size(facts.session_bytes)} a session ({how}) needs {size(need)}"
+    detail += f"; {size(facts.memory_available)} of {size(facts.memory_total)} are available"
     if need <= facts.memory_available or not facts.pool_max_set:  # not set, it is what memory allows
         return Check("memory", Verdict.OK, detail)
     most = max(1, (facts.memory_available - _BASE_BYTES) // max(1, facts.session_bytes))
@@ -173,7 +138,7 @@ def _shared_memory(facts: Facts) -> Check:
         remedy = "mount it, or pass --shm-size to the container; Ray uses /tmp meanwhile, which is slower"
         return Check("/dev/shm", Verdict.WARN, "there is none", remedy)
     wanted = min(_STORE_LEAST, int(_STORE_SHARE * facts.memory_total))
-    detail = f"{_size(facts.shm_free)} free"
+    detail = f"{size(facts.shm_free)} free"
     if facts.shm_free >= wanted:
         return Check("/dev/shm", Verdict.OK, detail)
     remedy = f"give the container --shm-size={wanted >> 20}m or more: Ray's object store lives"
@@ -185,7 +150,7 @@ def _state_dir(facts: Facts) -> Check:
     if facts.state_error:
         return Check("state dir", Verdict.FAIL, f"{facts.state_dir}: {facts.state_error}", remedy)
     free = facts.state_free or 0
-    detail = f"{facts.state_dir}: {_size(free)} free"
+    detail = f"{facts.state_dir}: {size(free)} free"
     if free < _DISK_LEAST:
         return Check("state dir", Verdict.FAIL, detail, f"free some room, or {remedy}")
     if free < _DISK_ENOUGH:
@@ -197,10 +162,10 @@ def _leftovers(facts: Facts) -> Check:
     left = facts.leftovers
     if not left:
         return Check("leftovers", Verdict.OK, "none of dead runtimes")
-    size = sum(each.size for each in left)
+    taken = sum(each.size for each in left)
     unended = [each for each in left if each.unended != 0]
-    detail = f"state of {len(left)} runtimes that nobody has open, {_size(size)}"
-    if not unended and size < _LEFT_MUCH:
+    detail = f"state of {len(left)} runtimes that nobody has open, {size(taken)}"
+    if not unended and taken < _LEFT_MUCH:
         return Check("leftovers", Verdict.OK, detail)
     first = (unended or list(left))[0]
     if unended:
@@ -216,9 +181,3 @@ def _numbers(version: str) -> tuple[int, ...]:
             break
         numbers.append(int(part))
     return tuple(numbers)
-
-
-def _size(size: int) -> str:
-    if size < 10 << 30:
-        return f"{size >> 20:,} MB"
-    return f"{size / (1 << 30):,.1f} GB"

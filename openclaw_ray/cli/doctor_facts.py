@@ -4,7 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["Cluster", "CredentialStore", "Facts", "Leftover"]
+__all__ = ["Cluster", "CredentialStore", "Facts", "Leftover", "Node"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What a task on one node said of it; ``error`` if it did not.
+
+    Attributes:
+        name: its host's name and address.
+        ray, python, package: versions there; ``package`` is that of openclaw_ray, empty if it does not import.
+        ahead: seconds by which its clock is ahead of this machine's, give or take ``unsure``.
+        open_files: hard limit; `None` is no limit.
+        memory_available, memory_total: bytes, of the machine or its container.
+    """
+
+    name: str
+    error: str = ""
+    ray: str = ""
+    python: str = ""
+    package: str = ""
+    ahead: float = 0.0
+    unsure: float = 0.0
+    open_files: int | None = None
+    memory_available: int = 0
+    memory_total: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +39,7 @@ class Cluster:
         error: why it could not be reached, empty if it was.
         ray, python: its versions, empty while unknown.
         nodes, cpus: alive nodes and their CPUs.
+        per_node: what each said of itself; nobody is asked where there is one alone.
     """
 
     error: str = ""
@@ -22,6 +47,7 @@ class Cluster:
     python: str = ""
     nodes: int = 0
     cpus: float = 0.0
+    per_node: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

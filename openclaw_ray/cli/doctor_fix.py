@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from openclaw_ray.cli.alive import alive_names
 from openclaw_ray.cli.view import LiveView
 
 __all__ = ["clear_tombstones"]
 
 
 def clear_tombstones(name: str | None) -> list[tuple[str, str]]:
-    """Let sessions that were resumed too often be resumed again, in the runtime of this name or in all that are alive
-    on this machine; (runtime, session key) of each.
+    """Let sessions that were resumed too often be resumed again, in the runtime of this name or in all that can be
+    reached from here; (runtime, session key) of each.
 
     Raises:
         RuntimeNotFound, RayUnreachable: the runtime that was named is not there.
     """
     from openclaw_ray.core.errors import RayUnreachable, RuntimeNotFound
-    from openclaw_ray.store.places import list_runtimes
 
     cleared: list[tuple[str, str]] = []
-    alive = sorted({place.name for place in list_runtimes() if place.owner is not None})
-    for each in [name] if name is not None else alive:
+    for each in [name] if name is not None else alive_names():
         try:
             with LiveView.open(each) as view:
                 cleared += [(each, key) for key in view.runtime.clear_tombstones()]

@@ -18,7 +18,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple
 
-from openclaw_ray.cli.doctor_facts import Cluster, CredentialStore, Facts, Leftover
+from openclaw_ray.cli.doctor_facts import Cluster, CredentialStore, Facts, Leftover, Node
 
 __all__ = ["REACH_WITHIN", "gather", "measured_session_bytes", "state_facts"]
 
@@ -177,7 +177,8 @@ def _reach(address: str) -> Cluster:
     except subprocess.TimeoutExpired:
         return Cluster(error=f"no answer within {REACH_WITHIN:g} s")
     try:
-        return Cluster(**json.loads(done.stdout.splitlines()[-1]))
+        answer = json.loads(done.stdout.splitlines()[-1])
+        return Cluster(**{**answer, "per_node": tuple(Node(**each) for each in answer.get("per_node", ()))})
     except (ValueError, TypeError, IndexError):
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         return Cluster(error=f"exit status {done.returncode}: {said[-1] if said else 'nothing said'}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,6 +12,7 @@ import click
 from openclaw_ray.cli.exits import CommandError
 from openclaw_ray.cli.output import kept_for_data
 from openclaw_ray.cli.view import LiveView
+from openclaw_ray.core.errors_base import name_list
 
 if TYPE_CHECKING:
     from openclaw_ray.cli.view import Row, StateView
@@ -22,10 +24,10 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 @contextlib.contextmanager
 def open_live(name: str | None) -> Iterator[LiveView]:
-    """Connect to the live runtime of this name, or to the only one that has an owner on this machine.
+    """Connect to the live runtime of this name, or to the only one that can be reached from here.
 
     Raises:
-        CommandError: none was named, and there is none here, or there are several.
+        CommandError: none was named, and there is none, or there are several.
         RuntimeNotFound, RayUnreachable: it is not there.
     """
     with kept_for_data(), LiveView.open(name if name is not None else _only_one()) as view:
@@ -53,15 +55,16 @@ def known_session(view: StateView, key: str) -> Row:
 
 def live_option(command: Command) -> Command:
     """The option ``--name`` of commands that need a live runtime."""
-    text = "The live runtime NAME.  [default: the only one on this machine]"
+    text = "The live runtime NAME.  [default: the only one]"
     return click.option("--name", metavar="NAME", help=text)(command)
 
 
 def _only_one() -> str:
-    from openclaw_ray.store.places import list_runtimes
+    from openclaw_ray.cli.alive import alive_names
 
-    alive = sorted({place.name for place in list_runtimes() if place.owner is not None})
+    alive = alive_names()
     if len(alive) != 1:
-        what = f"{len(alive)} are alive here ({', '.join(alive)})" if alive else "none is alive on this machine"
+        place = "in the Ray at RAY_ADDRESS" if os.environ.get("RAY_ADDRESS") else "on this machine"
+        what = f"{len(alive)} are alive {place} ({name_list(tuple(alive))})" if alive else f"none is alive {place}"
         raise CommandError(f"this needs a live runtime, and {what}: choose one with --name")
     return alive[0]

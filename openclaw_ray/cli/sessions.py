@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import click
 
 from openclaw_ray.cli.exits import OK, OutputClosed
+from openclaw_ray.cli.listing import Listing, list_flags
 from openclaw_ray.cli.live import known_session
 from openclaw_ray.cli.output import JsonLines, data_stream, printable
 from openclaw_ray.cli.sessions_change import delete, patch, reset, stop
@@ -19,6 +21,7 @@ from openclaw_ray.cli.table import print_table
 from openclaw_ray.cli.view import StateView, open_view, view_options
 from openclaw_ray.core.history import masked
 from openclaw_ray.core.lifecycle import RunState, SessionState
+from openclaw_ray.core.log_lines import LogOf, as_records, as_text, lines_of
 
 __all__ = ["sessions"]
 
@@ -39,7 +42,6 @@ for _command in (send, stop, patch, reset, delete):
 
 
 @sessions.command("list", short_help="List sessions, live or of the newest runtime on disk.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line instead of a table.")
 @click.option("--agent", metavar="ID", multiple=True, help="Only sessions of this agent.")
 @click.option(
     "--status",
@@ -49,14 +51,13 @@ for _command in (send, stop, patch, reset, delete):
     multiple=True,
     help=f"Only sessions in this state: {', '.join(SessionState)}.",
 )
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most N rows, newest first.")
+@list_flags
 @list_options
 @view_options
 def list_sessions(
-    as_json: bool,
+    listing: Listing,
     agent: tuple[str, ...],
     states: tuple[str, ...],
-    limit: int | None,
     name: str | None,
     state: str | None,
     **more: Any,
@@ -73,14 +74,10 @@ def list_sessions(
         filters["state"] = list(states)
     with open_view(name, state) as view:
         found = listed(view, more, filters) if any(more.values()) else view.sessions(**filters)
-        rows = _with_runs(view, itertools.islice(found, limit))
-        if as_json:
-            output = JsonLines()
-            for row in rows:
-                output.write(row)
-        else:
-            columns = ("state", "agent", "depth", "session", "label", "run", "where", "waits for")
-            print_table(columns, map(_cells, rows), title=view.source, right=("depth",))
+        columns = ("state", "agent", "depth", "session", "label", "run", "where", "waits for")
+        found = found if listing.filters else itertools.islice(found, listing.limit)  # spares looking for their runs
+        rows = listing.chosen(_with_runs(view, found))
+        listing.show(rows, columns, _cells, title=view.source, right=("depth",))
     return OK
 
 
@@ -143,21 +140,28 @@ def history(
 @sessions.command("logs", short_help="Print what a session's processes wrote.")
 @click.argument("key")
 @click.option("--tail", metavar="N", type=click.IntRange(min=0), help="Only the last N lines.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line, with session, run and root.")
 @view_options
-def logs(key: str, tail: int | None, name: str | None, state: str | None) -> int:
+def logs(key: str, tail: int | None, as_json: bool, name: str | None, state: str | None) -> int:
     """Print what the session KEY and its commands wrote to standard output and standard error.
 
     KEY is a session key as `map` rows and `openclaw-ray sessions list` show it. Logs are read where they were
-    written: on the machine that ran the session.
+    written: on the machine that ran the session. With `ray.logs: "json"` they are JSON, and are shown as text here
+    unless --json is given; lines of logs that are text have the time of this look with it, and no run.
     """
     with open_view(name, state) as view:
-        known = str(known_session(view, key)["key"])
-        chunks: Iterable[bytes] = view.log(known) or ()
+        row = known_session(view, key)
+        known = str(row["key"])
+        lines: Iterable[bytes] = lines_of(view.log(known) or ())
+        if as_json:
+            lines = as_records(lines, LogOf(known, "", str(row.get("rootKey", ""))), time.time())
+        else:
+            lines = map(as_text, lines)
         if tail is not None:
-            chunks = _last_lines(chunks, tail)
+            lines = deque(lines, maxlen=tail)
         wrote = False
         try:
-            for chunk in chunks:
+            for chunk in lines:
                 wrote = True
                 data_stream().buffer.write(chunk)
             data_stream().buffer.flush()
@@ -209,14 +213,3 @@ def _print_rows(rows: Iterable[Mapping[str, Any]]) -> None:
         out.flush()
     except BrokenPipeError:
         raise OutputClosed from None
-
-
-def _last_lines(chunks: Iterable[bytes], count: int) -> Iterator[bytes]:
-    kept: deque[bytes] = deque(maxlen=count)
-    rest = b""
-    for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        kept.extend(line + b"\n" for line in lines)
-    if rest:
-        kept.append(rest)
-    return iter(kept)

@@ -11,18 +11,20 @@ from typing import Any
 import click
 
 from openclaw_ray.cli.exits import FAILED, OK
-from openclaw_ray.cli.output import JsonLines, data_stream, kept_for_data
-from openclaw_ray.cli.table import print_table
+from openclaw_ray.cli.listing import Listing, format_options
+from openclaw_ray.cli.output import data_stream, kept_for_data
 
 __all__ = ["status"]
 
 
 @click.command(short_help="Show the runtimes that live here, or one of them.")
-@click.option("--name", metavar="NAME", help="The runtime NAME alone, in full.  [default: all of this machine]")
+@click.option("--name", metavar="NAME", help="The runtime NAME alone, in full.  [default: all]")
 @click.option("--address", metavar="ADDR", help="Ray cluster to look in.  [default: found by the name, RAY_ADDRESS]")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per runtime.")
-def status(name: str | None, address: str | None, as_json: bool) -> int:
+@format_options
+def status(listing: Listing, name: str | None, address: str | None) -> int:
     """Show which runtimes live, what they have at work, and on what: sessions, processes, lanes, limits, memory.
+
+    With --address or RAY_ADDRESS those of that Ray, else all of this machine.
 
     \b
     Exit status: 0 all of them answer, 1 one does not, 2 there is none of this name.
@@ -31,17 +33,13 @@ def status(name: str | None, address: str | None, as_json: bool) -> int:
         os.environ["RAY_ADDRESS"] = address
     with kept_for_data():
         rows = [_row(name)] if name is not None else list(_all())
-    output = JsonLines() if as_json else None
-    for row in rows:
-        if output is not None:
-            output.write(row)
-    if output is None:
-        if name is not None:
-            _print_one(rows[0])
-        elif rows:
-            print_table(_COLUMNS, map(_cells, rows), right=("queued", "running", "paused", "processes"))
-        else:
-            click.echo("note: no runtime lives on this machine; `openclaw-ray up --name NAME` starts one", err=True)
+    if listing.form == "table" and name is not None:
+        _print_one(rows[0])
+    elif listing.form == "table" and not rows:
+        where = "in this Ray" if os.environ.get("RAY_ADDRESS") else "on this machine"
+        click.echo(f"note: no runtime lives {where}; `openclaw-ray up --name NAME` starts one", err=True)
+    else:
+        listing.show(rows, _COLUMNS, _cells, right=("queued", "running", "paused", "processes"))
     return FAILED if any("error" in row for row in rows) else OK
 
 
@@ -49,28 +47,14 @@ _COLUMNS = ("name", "ends with", "up", "queued", "running", "paused", "processes
 
 
 def _all() -> Iterator[dict[str, Any]]:
-    """Every runtime of this machine that has an owner, and those of the Ray at ``RAY_ADDRESS``."""
-    from openclaw_ray.store.places import list_runtimes
+    """Every live runtime that can be reached from here."""
+    from openclaw_ray.cli.alive import alive_names
 
-    names = [place.name for place in list_runtimes() if place.owner is not None]
-    for name in dict.fromkeys([*names, *_in_ray()]):
+    for name in alive_names():
         try:
             yield _row(name)
         except Exception as error:  # noqa: BLE001 - one that does not answer is a row, too
             yield {"name": name, "error": str(error).splitlines()[0] if str(error) else type(error).__name__}
-
-
-def _in_ray() -> tuple[str, ...]:
-    if not os.environ.get("RAY_ADDRESS"):
-        return ()
-    from openclaw_ray.actors.names import runtimes_alive
-    from openclaw_ray.runtime.cluster import attach
-
-    guest = attach(start=False)
-    try:
-        return runtimes_alive()
-    finally:
-        guest.leave()
 
 
 def _row(name: str) -> dict[str, Any]:

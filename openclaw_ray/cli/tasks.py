@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from openclaw_ray.cli.exits import FAILED, OK
+from openclaw_ray.cli.listing import Listing, list_flags
 from openclaw_ray.cli.output import JsonLines
 from openclaw_ray.cli.table import print_table
 from openclaw_ray.cli.tasks_change import cancel, dismiss, maintenance, retry
@@ -38,7 +39,6 @@ for _command in (cancel, retry, dismiss, maintenance):
 
 
 @tasks.command("list", short_help="List tasks, live or of the newest runtime on disk.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line instead of a table.")
 @click.option(
     "--status",
     "states",
@@ -48,13 +48,12 @@ for _command in (cancel, retry, dismiss, maintenance):
     help=f"Only tasks in this state: {', '.join(_WORDS)}.",
 )
 @click.option("--agent", metavar="ID", multiple=True, help="Only tasks of this agent.")
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most N rows, newest first.")
+@list_flags
 @view_options
 def list_tasks(
-    as_json: bool,
+    listing: Listing,
     states: tuple[str, ...],
     agent: tuple[str, ...],
-    limit: int | None,
     name: str | None,
     state: str | None,
 ) -> int:
@@ -66,14 +65,9 @@ def list_tasks(
     wanted = [word for each in states for word in ((each, "paused") if each == RunState.RUNNING else (each,))]
     filters: dict[str, Any] = {"agent": [agent_id.lower() for agent_id in agent]} if agent else {}
     with open_view(name, state) as view:
-        rows = map(task_row, itertools.islice(view.runs(wanted, **filters), limit))
-        if as_json:
-            output = JsonLines()
-            for row in rows:
-                output.write(row)
-        else:
-            columns = ("status", "agent", "task id", "session", "label", "delivery", "ms", "why")
-            print_table(columns, map(_cells, rows), title=view.source, right=("ms",))
+        columns = ("status", "agent", "task id", "session", "label", "delivery", "ms", "why")
+        rows = listing.chosen(map(task_row, view.runs(wanted, **filters)))
+        listing.show(rows, columns, _cells, title=view.source, right=("ms",))
     return OK
 
 

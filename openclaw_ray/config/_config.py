@@ -205,6 +205,7 @@ class Config:
             recovery=ray.recovery,
             inbox_max=ray.inbox.max,
             journal_sync=ray.journal.sync,
+            logs=ray.logs,
             ping_pong_with_subagents=ray.ping_pong_with_subagents,
             rates=tuple(
                 LimitRule(name, one.rate, one.per, one.burst, one.concurrent) for name, one in ray.limits.named.items()

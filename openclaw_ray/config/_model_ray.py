@@ -8,7 +8,7 @@ from pydantic import Field
 
 from openclaw_ray.config._sections import Amount, Name, Seconds, Section, SomeSeconds, YesNo
 from openclaw_ray.config._types import Choice, Number, Whole
-from openclaw_ray.core.limits import Compat, JournalSync, PoolReuse, Recovery
+from openclaw_ray.core.limits import Compat, JournalSync, Logs, PoolReuse, Recovery
 
 __all__ = ["Ray"]
 
@@ -103,6 +103,9 @@ class Ray(Section):
     limits: Limits = Limits()
     budgets: Budgets = Budgets()
     journal: JournalSettings = JournalSettings()
+    logs: Annotated[Logs, Choice(Logs)] = Field(
+        default=Logs.TEXT, description="form of sessions' logs; `json` is an object a line, with session, run and root"
+    )
     auth: AuthPlace = AuthPlace()
     ping_pong_with_subagents: YesNo = Field(
         default=True, description="whether sub-agents take part in the replies of a send"

@@ -190,12 +190,21 @@ class MapInUse(OpenClawRayError):
 
 @dataclass(eq=False, repr=False)
 class RuntimeNotFound(OpenClawRayError):
-    """No runtime of this name is alive in the cluster."""
+    """No runtime of this name is alive in the cluster, nor has one left its state where it was looked for.
+
+    Attributes:
+        name: the one that was wanted.
+        known: those that are alive and can be reached from here.
+        kept: where it was state on disk that was wanted: those that have some, alive or not.
+    """
 
     name: str
     known: tuple[str, ...]
+    kept: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
+        if self.kept is not None:
+            return f"no runtime {self.name!r} has left state on this machine (there is that of: {name_list(self.kept)})"
         return f"no runtime {self.name!r} is alive here (alive: {name_list(self.known)}); start it first"
 
 

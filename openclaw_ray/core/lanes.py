@@ -133,6 +133,11 @@ class WaitingQueue:
         for members in self._groups.values():
             yield from members.values()
 
+    def by_lane(self) -> Iterator[tuple[str, int]]:
+        """A lane's name and how many wait in it; a lane may come several times."""
+        for members in self._groups.values():
+            yield next(iter(members.values())).lane, len(members)
+
     def pick(self, may_start: Callable[[Waiting], bool], load: Callable[[str], int]) -> Waiting | None:
         """The next run that may start, by (resumes first, fewest bound of its root, age); `None` if none may."""
         best: tuple[tuple[bool, int, int], Waiting] | None = None

@@ -27,6 +27,7 @@ __all__ = [
     "AgentSettings",
     "Compat",
     "JournalSync",
+    "Logs",
     "PoolReuse",
     "Recovery",
     "RuntimeLimits",
@@ -72,6 +73,15 @@ class JournalSync(StrEnum):
     """Power loss too, at the price of a disk flush a step."""
 
 
+class Logs(StrEnum):
+    """The form of sessions' logs: ``ray.logs``."""
+
+    TEXT = "text"
+    """As it was written."""
+    JSON = "json"
+    """A JSON object a line, with session key, run id and root key."""
+
+
 @grown
 @dataclass(frozen=True, slots=True)
 class RuntimeLimits:
@@ -114,6 +124,7 @@ class RuntimeLimits:
         tools: rules of the tools of all agents; `None` if there are none.
         threads: when conversations are bound to sessions, and for how long.
         attachments: bounds of what a spawn may hand on as files; `None` where that is not enabled.
+        logs: the form of sessions' logs.
     """
 
     max_spawn_depth: int = 5
@@ -152,6 +163,7 @@ class RuntimeLimits:
     sessions: SessionRules = field(default_factory=SessionRules)
     tools: ToolRules | None = None
     threads: ThreadRules = field(default_factory=ThreadRules)
+    logs: Logs = Logs.TEXT
 
 
 @grown

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -16,6 +16,7 @@ from pathlib import Path
 from openclaw_ray.core.errors import RayClientUnsupported, RayUnreachable
 from openclaw_ray.forking import forked_workers
 from openclaw_ray.runtime.ray_reaper import RayReaper
+from openclaw_ray.runtime.sigterm import keep_sigterm, orderly_sigterm
 
 __all__ = ["Guest", "attach", "has_auth_token", "in_ray_worker"]
 
@@ -31,6 +32,7 @@ class Guest:
     address: str
     reaper: RayReaper | None = None
     left: threading.Event = field(default_factory=threading.Event)
+    put_back: Callable[[], None] = field(default=lambda: None)
 
     def leave(self) -> None:
         """Shut down, or disconnect from, a Ray that `attach` started or connected to."""
@@ -38,6 +40,7 @@ class Guest:
 
         if self.own and ray.is_initialized():
             ray.shutdown()
+            self.put_back()
         if self.reaper is not None:
             self.reaper.dismiss()
         self.left.set()
@@ -67,7 +70,7 @@ def attach(*, start: bool = True, near: str = "") -> Guest:
     if address == "auto":
         address = _latest()
     _probe(address)
-    left = threading.Event()
+    left, put_back = threading.Event(), keep_sigterm()
     try:
         if address or threading.current_thread() is threading.main_thread():
             _init(address)
@@ -75,13 +78,15 @@ def attach(*, start: bool = True, near: str = "") -> Guest:
             _init_in_a_thread_that_stays(left)
     except (AssertionError, ConnectionError, RuntimeError, ValueError, OSError, RayError) as error:
         raise RayUnreachable(address or "local", f"{error}{_token_hint()}") from error
-    return Guest(True, _gcs_address(), None if address else RayReaper(_session_dir()), left)
+    return Guest(True, _gcs_address(), None if address else RayReaper(_session_dir()), left, put_back)
 
 
 def _init(address: str) -> None:
     import ray
 
-    with nullcontext() if address else forked_workers(), nullcontext() if address else _many_workers():
+    forked = nullcontext() if address else forked_workers()
+    quiet = nullcontext() if address else _many_workers()
+    with orderly_sigterm(), forked, quiet:
         ray.init(
             address=address or "local",
             include_dashboard=None if address else False,

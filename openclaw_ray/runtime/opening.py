@@ -145,8 +145,9 @@ def join(name: str, on_lost: str) -> Opened:
     except RayUnreachable as error:
         if near or os.environ.get("RAY_ADDRESS", "auto") not in ("", "auto"):
             raise
-        here = tuple(place.name for place in list_runtimes() if place.owner is not None)
-        raise RuntimeNotFound(name, here) from error
+        # with an address, those of this machine are in other Rays than the one that was named
+        here = () if os.environ.get("RAY_ADDRESS") else list_runtimes()
+        raise RuntimeNotFound(name, tuple(place.name for place in here if place.owner is not None)) from error
     try:
         return _joined(name, load({}), guest, on_lost)
     except BaseException:

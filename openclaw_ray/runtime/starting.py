@@ -29,7 +29,7 @@ from openclaw_ray.core.errors import (
     RuntimeUnavailable,
     StateDirError,
 )
-from openclaw_ray.core.limits import RuntimeLimits
+from openclaw_ray.core.limits import Logs, RuntimeLimits
 from openclaw_ray.core.protocol.state import AgentEntry
 from openclaw_ray.runtime.cluster import Guest
 from openclaw_ray.store.credentials import referred_env
@@ -199,7 +199,13 @@ def _create(
         time.time(),
     )
     session = SessionSettings(
-        runtime, str(place), limits.registry_timeout_seconds, limits.pool_max_growth_mb, runtime_env, hidden
+        runtime,
+        str(place),
+        limits.registry_timeout_seconds,
+        limits.pool_max_growth_mb,
+        runtime_env,
+        hidden,
+        limits.logs is Logs.JSON,
     )
     # the pool first: the registry asks it for actors as soon as it is there
     try:

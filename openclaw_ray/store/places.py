@@ -148,7 +148,7 @@ def newest_state_dir(name: str | None = None, *, ray_root: str | Path | None = N
     for place in places:
         if name in (None, place.name):
             return place.path
-    raise RuntimeNotFound(name or "(any)", tuple(place.name for place in places))
+    raise RuntimeNotFound(name or "(any)", (), tuple(place.name for place in places))
 
 
 def _absolute(path: str | Path) -> Path:

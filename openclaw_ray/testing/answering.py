@@ -266,6 +266,9 @@ class AnsweringPort:
         """See `TurnPort.add_usage`."""
         self.usage = self.usage.plus(usage)
 
+    def blocked(self, tool: str, rule: str) -> None:
+        """See `TurnPort.blocked`: nobody counts here."""
+
     def history(self, limit: int, offset: int) -> Future[list[Row]]:
         """See `TurnPort.history`."""
         rows = [*self._before, *self.rows]

@@ -184,6 +184,9 @@ class FakePort:
     def add_usage(self, usage: Usage) -> None:
         self.usages.append(usage)
 
+    def blocked(self, tool: str, rule: str) -> None:
+        self.log.append(f"blocked {tool} {rule}")
+
     def history(self, limit: int, offset: int) -> Future[list[Row]]:
         future: Future[list[Row]] = Future()
         if not self.hold:

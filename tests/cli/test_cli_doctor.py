@@ -16,8 +16,9 @@ import pytest
 from openclaw_ray.cli import doctor as doctor_module
 from openclaw_ray.cli import doctor_gather
 from openclaw_ray.cli.doctor_checks import RAY_AT_LEAST, RAY_BELOW, Check, Verdict, check_all
-from openclaw_ray.cli.doctor_facts import Cluster, Facts, Leftover
+from openclaw_ray.cli.doctor_facts import Cluster, Facts, Leftover, Node
 from openclaw_ray.cli.doctor_gather import state_facts
+from openclaw_ray.cli.doctor_nodes import check_nodes
 from openclaw_ray.cli.main import run
 from openclaw_ray.cli.ray_probe import versions_in
 from openclaw_ray.cli.view import LiveView
@@ -239,3 +240,55 @@ def test_fix_clears_tombstones_of_the_runtime_that_is_named(
     assert run(["doctor", "--fix", "--name", "nightly"]) == 0
     assert opened == ["nightly"]
     assert "agent:keeper:main of runtime nightly is resumed again" in capsys.readouterr().err
+
+
+NODE = Node(
+    "n1", "", "2.60.0", "3.11.9", "0.1.0", 0.0, 0.001, open_files=65_535, memory_available=8 * GB, memory_total=16 * GB
+)
+
+
+def of_nodes(*more: dict[str, Any], **facts: Any) -> dict[str, Check]:
+    """Findings about a cluster of ``n1`` and nodes that differ from it so."""
+    nodes = (NODE, *(replace(NODE, name=f"n{number}", **each) for number, each in enumerate(more, start=2)))
+    cluster = replace(HERE["cluster"], nodes=len(nodes), per_node=nodes)
+    return {each.name: each for each in check_nodes(replace(WELL, address="head:6379", cluster=cluster, **facts))}
+
+
+def test_nodes_that_are_alike_have_nothing_to_mend() -> None:
+    found = of_nodes({}, {})
+    assert {each.verdict for each in found.values()} == {Verdict.OK}
+    assert found["node versions"].detail == "Ray 2.60.0 on Python 3.11.9 on all"
+    assert found["node memory"].detail == "24.0 GB available on 3 nodes"
+
+
+def test_one_node_alone_is_not_compared() -> None:
+    assert of_nodes() == {}
+    assert list(check_nodes(WELL)) == []
+
+
+NODE_CASES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str, str]] = [
+    ("nodes", [{"error": "nothing in time"}], {}, "warn", "nothing in time on n2", "raylet.err"),
+    ("node versions", [{}, {"ray": "2.55.0"}], {}, "fail", "but Ray 2.55.0 on Python 3.11.9 on n3", "one environment"),
+    ("node versions", [{}, {"python": "3.12.1"}], {}, "fail", "but Ray 2.60.0 on Python 3.12.1 on n3", "Ray 2.60.0"),
+    ("node packages", [{}, {"package": ""}], {}, "warn", "openclaw_ray 0.1.0 on most, but none on n3", "pip install"),
+    ("node clocks", [{"ahead": 4.0}], {}, "warn", "4.00 s apart at most (± 0.00 s): n2 is ahead of n1", "chrony"),
+    ("node open files", [{"open_files": 300}], {}, "warn", "about 456 are needed on each", "ulimit -n 65535"),
+    ("node memory", [{"memory_available": GB // 2}], {}, "warn", "512 MB of 16.0 GB on n2", "95 %"),
+    ("node memory", [{}], {"pool_max": 1000}, "warn", "16.0 GB available on 2 nodes; ray.pool.max 1000", "to 327 or"),
+]
+
+
+@pytest.mark.parametrize(("name", "more", "facts", "verdict", "detail", "remedy"), NODE_CASES)
+def test_a_node_that_differs_is_named_with_the_remedy(
+    name: str, more: list[dict[str, Any]], facts: dict[str, Any], verdict: str, detail: str, remedy: str
+) -> None:
+    found = of_nodes(*more, **facts)
+    assert found[name].verdict.value == verdict
+    assert detail in found[name].detail
+    assert remedy in found[name].remedy
+    assert [each.name for each in found.values() if each.verdict is not Verdict.OK] == [name]
+
+
+def test_clocks_that_cannot_be_told_apart_are_well() -> None:
+    found = of_nodes({"ahead": 1.5, "unsure": 0.8})
+    assert found["node clocks"].verdict is Verdict.OK

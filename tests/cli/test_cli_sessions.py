@@ -231,7 +231,7 @@ class Live:
 def live(state: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
     runtime = Live(state)
     monkeypatch.setattr(openclaw_ray, "Runtime", SimpleNamespace(connect=lambda name: runtime), raising=False)
-    monkeypatch.setenv("RAY_ADDRESS", "a:1")
+    monkeypatch.setenv("RAY_ADDRESS", "")
     with StateLock(state):
         yield runtime
 
@@ -332,4 +332,4 @@ def test_of_several_live_runtimes_one_must_be_named(
     SqliteJournal(other / places.JOURNAL).close()
     with StateLock(other):
         assert run(["sessions", "stop", MAIN]) == 2
-    assert "2 are alive here (r, s): choose one with --name" in capsys.readouterr().err
+    assert "2 are alive on this machine (r, s): choose one with --name" in capsys.readouterr().err

@@ -217,7 +217,7 @@ class Live:
 def live(state: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
     runtime = Live(state)
     monkeypatch.setattr(openclaw_ray, "Runtime", SimpleNamespace(connect=lambda name: runtime), raising=False)
-    monkeypatch.setenv("RAY_ADDRESS", "a:1")
+    monkeypatch.setenv("RAY_ADDRESS", "")
     with StateLock(state):
         yield runtime
     assert runtime.asked[-1] == ("closed", True)

@@ -15,7 +15,16 @@ from openclaw_ray import config
 from openclaw_ray.config import ConfigError
 from openclaw_ray.core.attachments import AttachmentLimits
 from openclaw_ray.core.auth import AuthRules
-from openclaw_ray.core.limits import AgentLimits, AgentSettings, Compat, JournalSync, PoolReuse, Recovery, RuntimeLimits
+from openclaw_ray.core.limits import (
+    AgentLimits,
+    AgentSettings,
+    Compat,
+    JournalSync,
+    Logs,
+    PoolReuse,
+    Recovery,
+    RuntimeLimits,
+)
 from openclaw_ray.core.policy import Names, ToolLists, ToolRules, ToolSettings
 from openclaw_ray.core.rate_limits import LimitRule
 from openclaw_ray.core.thread_rules import Bindings, ThreadRules
@@ -68,6 +77,7 @@ SETTINGS: dict[str, Any] = {
         "inbox": {"max": 5},
         "budgets": {"sessionsPerTree": 20, "tokensPerTree": 1000, "costPerTree": 1.5},
         "journal": {"sync": "full"},
+        "logs": "json",
         "pingPongWithSubagents": False,
         "limits": {"api": {"rate": 20, "per": 60, "burst": 3, "concurrent": 5}},
     },
@@ -114,6 +124,7 @@ def test_every_setting_has_an_effect() -> None:
         recovery=Recovery.FINALIZE,
         inbox_max=5,
         journal_sync=JournalSync.FULL,
+        logs=Logs.JSON,
         ping_pong_with_subagents=False,
         sessions_per_tree=20,
         tokens_per_tree=1000,

@@ -48,7 +48,7 @@ SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.CannotPlace: ({"num_gpus": 2.0}, {"num_gpus": 1.0}),
     errors.PoolTooSmall: (3, 5),
     errors.RuntimeInUse: ("nightly", 4711, "node-1", 1_700_000_000.0),
-    errors.RuntimeNotFound: ("nightly", ("daily",)),
+    errors.RuntimeNotFound: ("nightly", ("daily",), None),
     errors.RuntimeUnavailable: ("registry", 30.0, "no answer"),
     errors.RuntimeClosed: ("nightly",),
     errors.StateDirError: ("/x", "not writable"),

@@ -1,6 +1,6 @@
 """A driver that starts a runtime, has sessions with tools at work, and then ends in the way that it is told to.
 
-    any_driver.py WAY LOG [STATE_DIR]      WAY: exception, exit, unclosed, close; kill and ctrl-c wait for that
+    any_driver.py WAY LOG [STATE_DIR]      WAY: exception, exit, unclosed, close; kill, ctrl-c and sigterm wait for that
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> None:
             raise LookupError("the driver's own fault")
         if way == "exit":
             sys.exit(5)
-        if way in ("kill", "ctrl-c"):
+        if way in ("kill", "ctrl-c", "sigterm"):
             time.sleep(600)
 
 

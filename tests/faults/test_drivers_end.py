@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(120, meth
 WITHIN = 2.0
 LEASE = 2  # ray.clientLeaseSeconds
 PATIENCE = 4  # ray.registryTimeoutSeconds
-ENDS = [("kill", -9), ("exception", 1), ("exit", 5), ("unclosed", 3), ("ctrl-c", -2), ("close", 0)]
+ENDS = [("kill", -9), ("exception", 1), ("exit", 5), ("unclosed", 3), ("ctrl-c", -2), ("sigterm", 15), ("close", 0)]
 RAYS_OWN = re.compile(r"/raylet/raylet|/gcs/gcs_server|/ray/_private/|/ray/dashboard/|/ray/autoscaler/|ray::\w*Agent")
 
 
@@ -42,6 +42,8 @@ def _end(driver: Driver, way: str, code: int) -> float:
         driver.process.kill()
     elif way == "ctrl-c":
         driver.process.send_signal(signal.SIGINT)
+    elif way == "sigterm":  # what `ray job stop` sends first
+        driver.process.send_signal(signal.SIGTERM)
     assert driver.process.wait(timeout=30) == code
     return time.monotonic()
 

@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
 import ray
 
 from openclaw_ray.cli.main import run
+from openclaw_ray.runtime.starting import ACTOR_BYTES
 from openclaw_ray.testing.eventually import eventually
 
 if TYPE_CHECKING:
@@ -79,3 +80,51 @@ def test_ctrl_c_ends_it_cleanly(rt: oc.Runtime, cluster: str, tmp_path: Path, ma
     assert "Traceback" not in err
     pictures = [json.loads(line) for line in out.read_text().splitlines()]
     assert ["startedPerSecond" in picture for picture in pictures[:3]] == [False, True, True]
+
+
+FAN_OUT = 500
+
+
+def _by_ray(name: str) -> dict[str, tuple[int, str]]:
+    """Pid and node of each session process of a runtime, as Ray's own table of actors has them."""
+    table = ray._private.state.actors()
+    alive = [actor for actor in table.values() if actor["State"] == "ALIVE" and actor["Name"].startswith(f"{name}/")]
+    return {each["Name"].removeprefix(f"{name}/"): (each["Pid"], each["Address"]["NodeID"]) for each in alive}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_fan_out_of_five_hundred_is_shown_as_ray_has_it(
+    shared: oc.Runtime, cluster: str, gate: Gate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import agents
+
+    import openclaw_ray as oc
+
+    def asked(*words: str) -> dict[str, Any]:
+        capsys.readouterr()
+        assert run([*words, "--name", rt.name, "--json"]) == 0
+        answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return answer
+
+    most = max(8, min(48, psutil.virtual_memory().available // ACTOR_BYTES - 8))
+    with oc.Runtime.start(agents=[agents.hold], config={"ray": {"pool": {"max": most, "prewarm": most}}}) as rt:
+        receipts = [rt.spawn(agent_id="hold", input=str(gate)) for _ in range(FAN_OUT)]
+        gate.wait_for(most, 300)
+        shown, told = asked("top", "--once"), asked("status")
+        assert shown["runs"] == told["runs"] == {"running": most, "paused": 0, "queued": FAN_OUT - most}
+        rows = {row["runId"]: row for row in shown["rows"]}
+        assert set(rows) == {receipt.run_id for receipt in receipts}
+        by_ray = _by_ray(rt.name)
+        at_work = {row["runId"]: by_ray[row["actor"]] for row in rt.runs(state="running", limit=FAN_OUT)}
+        assert len(set(at_work.values())) == most
+        running = {run_id: row for run_id, row in rows.items() if row["state"] == "running"}
+        queued = [row for row in rows.values() if row["state"] == "queued"]
+        assert {run_id: (row["pid"], row["node"]) for run_id, row in running.items()} == at_work
+        assert sorted(row["place"] for row in queued) == list(range(1, FAN_OUT - most + 1))
+        assert all("pid" not in row for row in queued)
+        assert told["stats"]["actors"] == {"bound": most}
+        gate.open()
+        for receipt in receipts:
+            rt.result(receipt, timeout=300).raise_for_status()
+        assert asked("top", "--once")["rows"] == []

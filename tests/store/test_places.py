@@ -149,7 +149,7 @@ def test_a_name_that_is_not_there_is_an_error_that_names_those_that_are(home: Pa
     journal_in(home / ".openclaw" / "ray" / "daily", 100)
     with pytest.raises(RuntimeNotFound, match=r"'nightly'.*daily") as caught:
         newest_state_dir("nightly", ray_root=tmp_path)
-    assert caught.value.known == ("daily",)
+    assert (caught.value.known, caught.value.kept) == ((), ("daily",))
 
 
 def test_a_list_tells_which_ones_are_open(home: Path, tmp_path: Path) -> None:

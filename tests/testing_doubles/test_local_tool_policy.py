@@ -11,6 +11,7 @@ import pytest
 
 import openclaw_ray as oc
 from openclaw_ray.config import load
+from openclaw_ray.core.metrics import BLOCKED, Tally
 from openclaw_ray.testing import LocalRuntime, eventually
 
 TOOLS = {"agents_list", "sessions_spawn", "sessions_yield", "subagents"}
@@ -288,3 +289,12 @@ def test_a_turn_keeps_the_rules_of_its_first_look_and_the_next_turn_has_the_new_
         (tmp_path / "changed").touch()
         assert asked.result(30).value == [True, True]
         assert rt.ask("looks_twice", str(tmp_path), timeout=30).value == [False, False]
+
+
+def test_what_is_denied_is_counted_by_tool_and_rule_with_the_registry() -> None:
+    with LocalRuntime(agents=[chain], config=settings({"deny": ["subagents"]})) as rt:
+        tally = rt._local.core.s.tally = Tally()
+        rt.ask("chain", "1", timeout=30)
+        counts = tally.take().counts
+    blocked = {tags: count for (name, tags), count in counts.items() if name == BLOCKED}
+    assert blocked == {("subagents", "global"): 2, ("agents_list", "sub-agent"): 1}

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from openclaw_ray.agents._waits import SyncWait, Watch, nothing
-from openclaw_ray.core.errors import UnknownTool
+from openclaw_ray.core.errors import ToolDenied, UnknownTool
 
 if TYPE_CHECKING:
     from openclaw_ray.agents.port import TurnPort
@@ -100,7 +100,11 @@ class ToolCalls(Generic[R]):
             self._saw((yield self._port.look("tools")))
         view = self._tool_view
         assert view is not None
-        view.check(tool.name)
+        try:
+            view.check(tool.name)
+        except ToolDenied as denied:
+            self._port.blocked(denied.tool, denied.rule)
+            raise
         result: ToolResult = yield from tool.steps(self._caller(), params)
         return result
 

@@ -30,10 +30,12 @@ from openclaw_ray.core.protocol.entries import Entries
 from openclaw_ray.core.protocol.journal import Journal, Write
 from openclaw_ray.core.protocol.limiting import Limiting
 from openclaw_ray.core.protocol.maps import Maps
+from openclaw_ray.core.protocol.measuring import saw_refused
 from openclaw_ray.core.protocol.messages import (
     Admitted,
     Answer,
     BackOff,
+    Blocked,
     Bye,
     ChannelUp,
     Completed,
@@ -190,10 +192,13 @@ class Registry(Entries):
         return word, verdicts
 
     def _take_admits(self, step: Step) -> tuple[Receipt, ...]:
-        return tuple(
+        receipts = tuple(
             self.steering.asked(step.client, admit) if admit.route == STEER else self.birth.admit(step.client, admit)
             for admit in step.admits
         )
+        if self.s.tally is not None:
+            saw_refused(self.s.tally, step.admits, receipts)
+        return receipts
 
     def _is_repeat(self, client: Client, step: Step) -> bool:
         """The step that was answered last, once more (2)."""
@@ -232,6 +237,8 @@ class Registry(Entries):
                 self.turns.progress(event)
             case UsageAdded():
                 self.turns.usage(event)
+            case Blocked():
+                self.turns.blocked(event)
             case MapDone():
                 self.turns.map_done(event)
             case LimitAsk():

@@ -22,10 +22,12 @@ from openclaw_ray.core.keys import mint_child
 from openclaw_ray.core.lanes import Lanes, Waiting, WaitingQueue
 from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
+from openclaw_ray.core.metrics import Tally
 from openclaw_ray.core.named_map import PAGE, item_key, page_key
 from openclaw_ray.core.protocol.exchange import Exchange
 from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.journal import Journal, Write
+from openclaw_ray.core.protocol.measuring import saw
 from openclaw_ray.core.protocol.messages import Archive, Branch, DownMessage, Effect, Row
 from openclaw_ray.core.protocol.records import Actor, Claim, Client, Mark, Receiver, ReuseClass, Run, Session, thaw
 from openclaw_ray.core.protocol.thread_record import Thread
@@ -107,6 +109,8 @@ class State:
         self.next_archive: float | None = None
         self.auth_scopes: dict[str, str] = {}
         """Agent id -> the name of what its credential stores held when they were last looked at; not journaled."""
+        self.tally: Tally | None = None
+        """What is measured, while somebody collects it; not journaled."""
         self.effects: list[Effect] = []
         self._timers: list[tuple[float, str]] = []
         self._dirty: dict[tuple[str, str | int], Any] = {}
@@ -251,6 +255,8 @@ class State:
                 pid=actor.pid if actor else None,
                 **{"state": run.state.value, **fields},
             )
+        if self.tally is not None:
+            saw(self.tally, kind, run, began="warm" in fields)
         data = pickle.dumps(event, protocol=5)
         self._writes.append(Write("events", event.seq, data))
         self._batch.events.append((event.seq, data))

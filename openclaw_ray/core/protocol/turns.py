@@ -10,9 +10,11 @@
 from __future__ import annotations
 
 from openclaw_ray.core.lifecycle import PauseReason, RunState
+from openclaw_ray.core.metrics import BLOCKED
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.ending import Ending
 from openclaw_ray.core.protocol.messages import (
+    Blocked,
     Cancel,
     DieIf,
     Kill,
@@ -106,6 +108,12 @@ class Turns:
         if run is not None:
             run.usage = run.usage.plus(event.usage)
             self.s.touch(run)
+
+    def blocked(self, event: Blocked) -> None:
+        """Count a call that was denied, while somebody collects."""
+        run = self._current(event.run, event.activation)
+        if run is not None and self.s.tally is not None:
+            self.s.tally.count(BLOCKED, event.tool, event.rule)
 
     def map_done(self, event: MapDone) -> None:
         """One summary row for a map (PROTOCOL.md 4.6), idempotent by its id, and by the try's if it has a name."""

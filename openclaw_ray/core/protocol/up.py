@@ -23,6 +23,7 @@ __all__ = [
     "TAKEN",
     "Admit",
     "Answer",
+    "Blocked",
     "Bye",
     "Consumed",
     "DeliverTo",
@@ -221,6 +222,17 @@ class UsageAdded:
 
 @compact
 @dataclass(frozen=True, slots=True)
+class Blocked:
+    """A turn called a tool that its rules deny it; counted, nothing else. ``rule``: the step that decided."""
+
+    run: str
+    activation: str
+    tool: str
+    rule: str
+
+
+@compact
+@dataclass(frozen=True, slots=True)
 class MapDone:
     """A map has ended: one summary row in the caller's transcript (PROTOCOL.md 4.6), none for an empty ``summary``.
 
@@ -290,6 +302,7 @@ Event: TypeAlias = (
     | Rows
     | Progress
     | UsageAdded
+    | Blocked
     | MapDone
     | StopAsk
     | LimitAsk
