@@ -17,8 +17,8 @@ class RegistrySettings:
 
     ``boot`` is new for each start of the runtime: what an older boot left behind is closed, not adopted. ``lifetime``:
     one that belongs to no process holds its state dir itself. ``recover``: what an older boot left un-ended is held
-    until `RegistryActor.recover` decides. ``since``: when it was started, in seconds since the epoch. ``room``: how many
-    session processes the cluster could hold then.
+    until `RegistryActor.recover` decides. ``since``: when it was started, in seconds since the epoch. ``room``: how
+    many session processes the cluster could hold then.
     """
 
     runtime: str

@@ -20,7 +20,20 @@ from openclaw_ray.config._env import FromEnv, as_written
 from openclaw_ray.core.admission import normalise_allow
 from openclaw_ray.core.placement import Scheduling, is_placement
 
-__all__ = ["Amounts", "Choice", "Duration", "Flag", "Names", "Number", "Placement", "Sort", "Text", "Whole", "seconds_of", "show"]
+__all__ = [
+    "Amounts",
+    "Choice",
+    "Duration",
+    "Flag",
+    "Names",
+    "Number",
+    "Placement",
+    "Sort",
+    "Text",
+    "Whole",
+    "seconds_of",
+    "show",
+]
 
 
 _SAFE: Final = 2**53 - 1  # the largest number up to which JSON's readers agree on whole numbers

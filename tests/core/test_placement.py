@@ -81,7 +81,7 @@ def test_what_is_usual_and_what_is_nothing_make_no_class_of_its_own() -> None:
 
 @pytest.mark.parametrize(
     ("word", "good"),
-    [("SPREAD", True), ("PACK", True), ("node:10.0.0.7", True), ("spread", False), ("node:", False), ("node: x ", False)],
+    [("SPREAD", True), ("PACK", True), ("node:10.0.0.7", True), ("spread", False), ("node:", False), (" PACK", False)],
 )
 def test_words_for_a_place(word: str, good: bool) -> None:
     assert is_placement(word) is good

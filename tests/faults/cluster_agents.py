@@ -37,8 +37,8 @@ def slotted(turn: oc.SyncTurn) -> str:
 
 @oc.agent
 def boss(turn: oc.SyncTurn) -> list[str | None]:
-    """Have two children hold slots, and wait for them."""
-    for _ in range(2):
+    """Have children hold slots, and wait for them."""
+    for _ in range(turn.input):
         turn.spawn(task="hold a slot", agent_id="slotted")
     return [done.result.text for done in turn.join()]
 

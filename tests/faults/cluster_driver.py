@@ -51,7 +51,7 @@ class Stages:
         }
         config = {
             "agents": {"defaults": {"subagents": {"allowAgents": ["*"]}}, "entries": entries},
-            "ray": {"pool": {"max": sessions + 2, "prewarm": 1}, "stopGraceSeconds": 2},
+            "ray": {"pool": {"max": sessions + 1, "prewarm": 1}, "stopGraceSeconds": 2},
         }
         self.rt = oc.Runtime.start(agents=AGENTS, config=config)
         self._gates = 0
@@ -73,7 +73,7 @@ class Stages:
     def spread(self) -> dict[str, Any]:
         """More sessions than the nodes have room for: where they are, what is asked for, and that this ends."""
         began = time.monotonic()
-        receipts, gate = self.gated(self.sessions + 4)
+        receipts, gate = self.gated(self.sessions + 3)
         rows = self.running()
         eventually(demand, 10, what="demand")
         seen = {
@@ -108,16 +108,21 @@ class Stages:
     def resources(self) -> dict[str, Any]:
         """What no node has; what bosses wait for; what somebody keeps from its own child."""
         began = time.monotonic()
-        error = self.rt.result(self.rt.spawn(agent_id="needy"), timeout=30).error
-        refused = time.monotonic() - began
-        bosses = self.rt.map("boss", ["a", "b", "c"], width=3, timeout=120)
-        selfish = self.rt.result(self.rt.spawn(agent_id="selfish"), timeout=60)
+        needy, selfish = self.rt.spawn("do it", "needy"), self.rt.spawn("do it", "selfish")
+        refused: list[float] = []
+        waiting = threading.Thread(
+            target=lambda: (self.rt.result(needy, timeout=30), refused.append(time.monotonic() - began))
+        )
+        waiting.start()
+        bosses = self.rt.map("boss", [self.sessions // 3] * 3, width=3, timeout=120)
+        waiting.join()
+        error = self.rt.result(needy).error
         return {
             "needy": [error.type, error.cause, error.message] if error else None,
-            "seconds": refused,
+            "seconds": refused[0],
             "bosses": [each.value for each in bosses],
             "with slots": [self.near.node_id, self.far.node_id],
-            "selfish": selfish.text,
+            "selfish": self.rt.result(selfish, timeout=60).text,
         }
 
     def lose(self) -> dict[str, Any]:
@@ -168,7 +173,8 @@ class Stages:
         config = {"ray": {"pool": {"max": 6, "prewarm": 6}}}
         with oc.Runtime.start(agents=[equipped], config=config, runtime_env=env) as rt:
             found = [each.raise_for_status().value for each in rt.map("equipped", ["x"] * 18, width=6)]
-        return {"found": sorted({(name, variable) for name, variable, _ in found}), "nodes": len({n for *_, n in found})}
+        brought = sorted({(name, variable) for name, variable, _ in found})
+        return {"found": brought, "nodes": len({there for *_, there in found})}
 
     def end(self) -> None:
         assert_at_rest(self.rt, timeout=20)

@@ -31,7 +31,8 @@ def locked_out(s: State, asked: Asks, total: Mapping[str, float]) -> tuple[list[
         total: what the cluster has of it, by the same names.
     """
     needs = amounts(asked)
-    waiting = [s.runs[each.run] for each in s.queue.waiting() if not each.resume and _asks_of(s.runs[each.run]) == asked]
+    queued = [s.runs[each.run] for each in s.queue.waiting() if not each.resume]
+    alike = [run for run in queued if _asks_of(run) == asked]
     stuck: dict[str, Run] = {}
     held = dict.fromkeys(needs, 0.0)
     for actor in s.actors.values():
@@ -44,7 +45,7 @@ def locked_out(s: State, asked: Asks, total: Mapping[str, float]) -> tuple[list[
     if not any(total.get(name, 0.0) - held[name] < amount for name, amount in needs.items()):
         return [], held
     for holder in sorted(stuck.values(), key=lambda run: run.seq):
-        below = [run for run in waiting if any(above is holder for above in lineage.ancestors(s.runs, run))]
+        below = [run for run in alike if any(above is holder for above in lineage.ancestors(s.runs, run))]
         if below:
             return below, held
     return [], held
