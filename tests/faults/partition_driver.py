@@ -13,6 +13,7 @@ from collections import Counter
 from typing import Any
 
 import ray
+from cluster_agents import gated
 from fault_agents import AGENTS, CONFIG
 from fault_tier import Log
 
@@ -28,7 +29,7 @@ def main() -> None:
     address, own, path, items, width = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
     ray.init(address=address, _node_ip_address=own, logging_level="ERROR", log_to_driver=False)
     config = {**CONFIG, "ray": {"stopGraceSeconds": 2, "pool": {"max": width + 1, "prewarm": width}}}
-    with oc.Runtime.start(agents=AGENTS, config=config) as rt:
+    with oc.Runtime.start(agents=[*AGENTS, gated], config=config) as rt:
         print(json.dumps(cut_in_the_middle(rt, Log(path), items, width)), flush=True)  # type: ignore[arg-type]
 
 
@@ -45,7 +46,7 @@ def cut_in_the_middle(rt: oc.Runtime, log: Log, items: int, width: int) -> dict[
     took = time.monotonic() - began
     stuck = [row["runId"] for row in rt.runs(state=["queued", "running", "paused"])]
     done = len(log.lines())
-    after = rt.map("timed", [(log.path, f"after.{i}", 0.5) for i in range(3 * width)], width=width, timeout=120)
+    after = rt.map("gated", [(log.path, "/", f"after.{i}") for i in range(3 * width)], width=width, timeout=120)
     eventually(lambda: not rt.runs(state=["queued", "running", "paused"]), 20)
     assert_at_rest(rt, timeout=30)
     return {
@@ -57,7 +58,7 @@ def cut_in_the_middle(rt: oc.Runtime, log: Log, items: int, width: int) -> dict[
         "stuck": stuck,
         "nodes before": before,
         "after": Counter(each.status.value for each in after),
-        "nodes after": Counter(row["node"] for row in rt.runs(agent="timed", limit=3 * width)),
+        "nodes after": Counter(each.text for each in after),
         "nodes": {each["NodeManagerAddress"]: [each["NodeID"], each["Alive"]] for each in ray.nodes()},
         "seconds": took,
     }

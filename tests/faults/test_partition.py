@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sys
 import tempfile
 import time
@@ -43,10 +44,10 @@ def network() -> Iterator[Network]:
     network.end()
 
 
-def ray_start(network: Network, folder: Path, checks: dict[str, str]) -> list[Host]:
+def ray_start(network: Network, folder: Path, more: dict[str, str]) -> list[Host]:
     """A head and two more."""
     ray = str(Path(sys.executable).with_name("ray"))
-    env = {**os.environ, **checks, "RAY_USAGE_STATS_ENABLED": "0"}
+    env = {**os.environ, **more}
     env.pop("RAY_ADDRESS", None)
     hosts = [network.host() for _ in range(3)]
     head = hosts[0].address
@@ -60,10 +61,11 @@ def ray_start(network: Network, folder: Path, checks: dict[str, str]) -> list[Ho
 
 def go_through(network: Network, folder: Path, checks: dict[str, str]) -> tuple[dict[str, Any], Host]:
     """What a driver on the head sees of a cut of the last node."""
-    hosts = ray_start(network, Path(tempfile.mkdtemp(prefix="oc-", dir="/tmp")), checks)  # Ray's sockets want it short
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    hosts = ray_start(network, Path(tempfile.mkdtemp(prefix="oc-", dir="/tmp")), {**checks, **token})  # Ray's sockets want it short
     head, last = hosts[0], hosts[-1]
     words = (f"{head.address}:6379", head.address, str(folder / "log"), str(ITEMS), str(WIDTH))
-    driver = Driver(str(HERE / "partition_driver.py"), *words, before=head.command())
+    driver = Driver(str(HERE / "partition_driver.py"), *words, before=head.command(), **token)
     try:
         while driver.line() != "under way":
             pass
