@@ -2,7 +2,8 @@
 
 1. Of each node it knows what Ray says, and the free memory that its newest session process has measured there. What it
    has put there since is taken off.
-2. A choice is soft: a node that is lost in between does not keep the process from being created.
+2. A choice binds: for what asks for nothing Ray takes a soft one for none, and any node. A creation on a node that is
+   lost in between fails, and the next one is made with a fresh look at the nodes.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Places:
             return {**options, "scheduling_strategy": "DEFAULT"}
         with self._lock:
             self._on[actor_id] = node.id
-        return {**options, "scheduling_strategy": NodeAffinitySchedulingStrategy(node.id, soft=True)}
+        return {**options, "scheduling_strategy": NodeAffinitySchedulingStrategy(node.id, soft=False)}
 
     def came(self, actor_id: str, node: str, free: float) -> None:
         """A process is there, and has measured ``free`` bytes (1)."""
@@ -92,6 +93,11 @@ class Places:
         """It has ended, or never came."""
         with self._lock:
             self._on.pop(actor_id, None)
+
+    def failed(self, actor_id: str) -> None:
+        """It could not be created, or has died: what is known of the nodes may be no longer so (2)."""
+        self.gone(actor_id)
+        self._looked = -_AS_KNOWN_FOR
 
     def nodes(self) -> list[Node]:
         """The live nodes, with our processes and the room that is left."""

@@ -275,7 +275,7 @@ class Pool:
         """``has``: the most that a node has of what this one needs, if that is not enough."""
         with self._lock:
             self._actors.pop(actor_id, None)
-        self._places.gone(actor_id)
+        self._places.failed(actor_id)
         self._registry.call("growth_failed", actor_id, why, has)
 
 

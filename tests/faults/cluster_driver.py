@@ -49,9 +49,10 @@ class Stages:
             "selfish": {"ray": {"resources": {"far": 2}}, "subagents": {"allowAgents": ["selfish"]}},
             "needy": {"ray": {"num_gpus": 1, "resources": {"far": 1}}},
         }
+        pool = {"max": sessions + 1, "prewarm": 1, **({"placeSeconds": 2} if sessions < 10 else {})}
         config = {
-            "agents": {"defaults": {"subagents": {"allowAgents": ["*"]}}, "entries": entries},
-            "ray": {"pool": {"max": sessions + 1, "prewarm": 1}, "stopGraceSeconds": 2},
+            "agents": {"defaults": {"subagents": {"allowAgents": ["*"], "maxSpawnDepth": 2}}, "entries": entries},
+            "ray": {"pool": pool, "stopGraceSeconds": 2},
         }
         self.rt = oc.Runtime.start(agents=AGENTS, config=config)
         self._gates = 0
@@ -62,7 +63,7 @@ class Stages:
         gate, before = self.folder / f"gate-{self._gates}", len(self.log.lines())
         asked = [(self.log.path, str(gate), f"{self._gates}.{i}") for i in range(count)]
         receipts = [self.rt.spawn(agent_id="gated", input=each) for each in asked]
-        self.log.wait_for(before + min(count, self.sessions), timeout=240)
+        self.log.wait_for(before + min(count, self.sessions + 1), timeout=240)
         return receipts, gate
 
     def running(self) -> list[dict[str, Any]]:
@@ -114,7 +115,7 @@ class Stages:
             target=lambda: (self.rt.result(needy, timeout=30), refused.append(time.monotonic() - began))
         )
         waiting.start()
-        bosses = self.rt.map("boss", [self.sessions // 3] * 3, width=3, timeout=120)
+        bosses = self.rt.map("boss", [1 if self.sessions < 10 else 4] * 3, width=3, timeout=120)
         waiting.join()
         error = self.rt.result(needy).error
         return {

@@ -46,7 +46,7 @@ def check_spread(spread: dict[str, Any], sessions: int) -> None:
     """Each node holds its share, as the system sees it, too; runtime actors are on the head."""
     by_node, raylets = spread["by node"], spread["raylets"]
     assert len(by_node) == 3
-    assert sum(by_node.values()) >= sessions
+    assert sum(by_node.values()) == sessions + 1
     assert max(by_node.values()) - min(by_node.values()) <= 2
     assert {str(raylets[node]): count for node, count in by_node.items()} == spread["by raylet"]
     assert set(spread["owners"]) == {next(iter(raylets))}
@@ -66,25 +66,21 @@ def test_a_queue_that_waits_for_processes_is_demand_for_cpus_until_it_is_worked_
 # ------------------------------------------------------------------ resources
 
 
-def test_what_no_node_has_is_refused_in_time_with_its_name_and_the_way_out(seen: dict[str, Any]) -> None:
-    """`far` is on one node, and GPUs are on none."""
-    kind, cause, message = seen["resources"]["needy"]
+def check_resources(found: dict[str, Any], children: int) -> None:
+    """Who needs what no node has, or what it is itself kept from by its requester, is told so in time; bosses that wait
+    hold nothing of the two slots, each on another node, that their children need."""
+    kind, cause, message = found["needy"]
     assert (kind, cause) == ("CannotPlace", "cannot_place")
-    assert "needs num_gpus 1 (largest node: 0)" in message
-    assert "agents.entries.needy.ray" in message
-    assert seen["resources"]["seconds"] <= within(10)
-
-
-def test_who_waits_holds_nothing_that_its_children_need(seen: dict[str, Any]) -> None:
-    """Three wait for a child each, for which there are two slots, each on another node."""
-    found = seen["resources"]
-    assert [len(each) for each in found["bosses"]] == [1, 1, 1]
+    assert "needs num_gpus 1 (largest node: 0); lower agents.entries.needy.ray" in message
+    assert found["seconds"] <= within(10)
+    assert [len(each) for each in found["bosses"]] == [children] * 3
     assert {node for each in found["bosses"] for node in each} <= set(found["with slots"])
+    assert "needs far 2 (2 of 2 held by sessions that wait for it)" in found["selfish"]
+    assert "agents.entries.selfish.ray" in found["selfish"]
 
 
-def test_who_keeps_from_its_child_what_it_needs_is_told(seen: dict[str, Any]) -> None:
-    assert "needs far 2 (2 of 2 held by sessions that wait for it)" in seen["resources"]["selfish"]
-    assert "agents.entries.selfish.ray" in seen["resources"]["selfish"]
+def test_what_can_never_be_placed_is_refused_and_who_waits_holds_nothing(seen: dict[str, Any]) -> None:
+    check_resources(seen["resources"], 1)
 
 
 # ------------------------------------------------------------------ nodes that go and come
@@ -121,13 +117,14 @@ def test_a_node_that_comes_later_gets_work(seen: dict[str, Any]) -> None:
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Sixty sessions at once, and what else crosses nodes."""
-    return go_through(tmp_path_factory.mktemp("cluster"), 60, "spread", "values", "lose", "late", "carried")
+    return go_through(tmp_path_factory.mktemp("cluster"), 60, *STAGES, "values", "carried")
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900, method="signal")
 def test_sixty_sessions_on_three_nodes(long: dict[str, Any]) -> None:
     check_spread(long["spread"], 60)
+    check_resources(long["resources"], 4)
     check_lost(long["lose"])
     check_late(long["late"])
 

@@ -36,7 +36,14 @@ QUICK = {
 
 
 @pytest.fixture
-def network() -> Iterator[Network]:
+def place() -> Iterator[Path]:
+    """A folder for Ray, whose sockets want a short path; it goes after the hosts."""
+    with tempfile.TemporaryDirectory(prefix="oc-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def network(place: Path) -> Iterator[Network]:
     if reason := why_not():
         pytest.skip(reason)
     network = Network()
@@ -62,7 +69,7 @@ def ray_start(network: Network, folder: Path, more: dict[str, str]) -> list[Host
 def go_through(network: Network, folder: Path, checks: dict[str, str]) -> tuple[dict[str, Any], Host]:
     """What a driver on the head sees of a cut of the last node."""
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    hosts = ray_start(network, Path(tempfile.mkdtemp(prefix="oc-", dir="/tmp")), {**checks, **token})  # Ray's sockets want it short
+    hosts = ray_start(network, folder, {**checks, **token})
     head, last = hosts[0], hosts[-1]
     words = (f"{head.address}:6379", head.address, str(folder / "log"), str(ITEMS), str(WIDTH))
     driver = Driver(str(HERE / "partition_driver.py"), *words, before=head.command(), **token)
@@ -92,15 +99,15 @@ def check(seen: dict[str, Any], last: Host) -> None:
     assert seen["after"] == {"ok": 3 * WIDTH}
 
 
-def test_a_node_that_is_not_given_up_goes_on_after_the_cut(network: Network, tmp_path: Path) -> None:
-    seen, last = go_through(network, tmp_path, PATIENT)
+def test_a_node_that_is_not_given_up_goes_on_after_the_cut(network: Network, place: Path) -> None:
+    seen, last = go_through(network, place, PATIENT)
     check(seen, last)
     assert seen["nodes"][last.address][1], "it was never given up"
     assert seen["errors"] == []
 
 
-def test_what_ran_on_a_node_that_was_given_up_says_so_and_its_processes_end(network: Network, tmp_path: Path) -> None:
-    seen, last = go_through(network, tmp_path, QUICK)
+def test_what_ran_on_a_node_that_was_given_up_says_so_and_its_processes_end(network: Network, place: Path) -> None:
+    seen, last = go_through(network, place, QUICK)
     check(seen, last)
     node, alive = seen["nodes"][last.address]
     assert not alive
