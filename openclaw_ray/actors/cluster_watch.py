@@ -4,9 +4,10 @@
    the room of nodes that came, and is never less than at the start.
 2. When more sessions are at work, or wait for nothing but a process, than the cluster could hold at the start, Ray's
    autoscaler is asked for CPUs in proportion (`cpus_wanted`), and for none any more as soon as they are fewer. Sessions
-   whose agents ask for resources are no part of that: to Ray each of them is demand by itself.
+   whose agents ask for resources are no part of that: Ray itself sees each of them wait.
 3. Ray keeps one such request for all of a cluster, the newest. It is made only while there is something to ask for, and
-   taken back only if it was made. Without an autoscaler nobody reads it.
+   taken back only if it was made: by this when less is wanted, by a registry that is started again and cannot know what
+   the one before has asked for, and by who closes a runtime in the middle of it. Without an autoscaler nobody reads it.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from openclaw_ray.core.placement import Node, cpus_wanted, room_of
 if TYPE_CHECKING:
     from openclaw_ray.actors.registry_actor import RegistryActor
 
-__all__ = ["ClusterWatch"]
+__all__ = ["ClusterWatch", "ask_autoscaler"]
 
 _LOOK_EVERY = 1.0
 _MOST_ASKED = 10_000
 
 
 class ClusterWatch:
-    """For a thread of its own: `run`. ``asked``: CPUs that are asked for, 0 for none."""
+    """For a thread of its own: `run`. ``asked``: CPUs that are asked for, 0 for none, -1 if that is not known."""
 
-    def __init__(self, registry: RegistryActor) -> None:
+    def __init__(self, registry: RegistryActor, *, again: bool) -> None:
         self.registry = registry
-        self.asked = 0
+        self.asked = -1 if again else 0
 
     def run(self) -> None:
         """Look, for ever."""
@@ -58,22 +59,28 @@ class ClusterWatch:
     def _wanted(self, nodes: list[Node]) -> int:
         """CPUs that the cluster is to have (2)."""
         settings, core = self.registry.settings, self.registry.core
-        with self.registry.lock:
-            sessions = core.birth.wanted()
         most = core.s.limits.pool_max
         base = settings.pool_max if most is None else settings.room
+        with self.registry.lock:
+            if core.s.bound + len(core.s.queue) <= base:
+                return 0
+            sessions = core.birth.wanted()
         sessions = sessions if most is None else min(sessions, most)
         now = base + max(0, _room(nodes) - settings.room)
         return min(_MOST_ASKED, cpus_wanted(sessions, base, now, _cpus(nodes)))
 
     def _ask(self, cpus: int) -> None:
         """Ask for it, if that is news (3)."""
-        if cpus == self.asked:
-            return
-        from ray.autoscaler.sdk import request_resources
+        if cpus != self.asked:
+            ask_autoscaler(cpus)
+            self.asked = cpus
 
-        request_resources(num_cpus=cpus)
-        self.asked = cpus
+
+def ask_autoscaler(cpus: int) -> None:
+    """Have Ray's autoscaler bring the cluster to so many CPUs; 0 takes that back."""
+    from ray.autoscaler.sdk import request_resources
+
+    request_resources(num_cpus=cpus)
 
 
 def _cpus(nodes: list[Node]) -> int:

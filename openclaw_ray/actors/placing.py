@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -87,7 +88,7 @@ class Places:
         """A process is there, and has measured ``free`` bytes (1)."""
         with self._lock:
             self._on[actor_id] = node
-            self._measured[node] = _Measured(free, self._count(node))
+            self._measured[node] = _Measured(free, list(self._on.values()).count(node))
 
     def gone(self, actor_id: str) -> None:
         """It has ended, or never came."""
@@ -105,18 +106,19 @@ class Places:
         if now - self._looked >= _AS_KNOWN_FOR:
             self._nodes, self._looked = live_nodes(), now
         with self._lock:
-            return [self._with_ours(node) for node in self._nodes]
+            there = Counter(self._on.values())
+            return [self._with_ours(node, there[node.id]) for node in self._nodes]
 
-    def _with_ours(self, node: Node) -> Node:
-        ours = self._count(node.id)
+    def _with_ours(self, node: Node, ours: int) -> Node:
         room = node.room - ours * PROCESS_BYTES
         measured = self._measured.get(node.id)
         if measured is not None:
             room = min(room, measured.free - max(0, ours - measured.ours) * PROCESS_BYTES)
         return replace(node, room=room, ours=ours)
 
-    def _count(self, node: str) -> int:
-        return sum(1 for each in self._on.values() if each == node)
+    def asks(self, asked: Asks) -> bool:
+        """Whether there may be no node for this: the usual place may be one node, too."""
+        return bool(_in_rays_words(asked, self.usual))
 
     def never(self, asked: Asks) -> dict[str, float] | None:
         """If no node can ever hold this: the most that one node has of each, by the names that it is asked by."""

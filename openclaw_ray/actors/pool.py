@@ -246,7 +246,8 @@ class Pool:
     def _grown(self, ref: Any, growth: Growth) -> None:
         try:
             node, free = ray.get(ref)
-            self._places.came(growth.actor, node, free)
+            if growth.actor in self._actors:  # else it was ended meanwhile
+                self._places.came(growth.actor, node, free)
         except ActorUnavailableError:  # nothing is known of it yet
             with self._lock:
                 handle = self._actors.get(growth.actor)
@@ -259,7 +260,7 @@ class Pool:
         """Whether what is pending can ever be placed, and what the registry makes of it if it can (2)."""
         with self._lock:
             growth = self._growing.get(ref)
-        if growth is None or not growth.asked or time.monotonic() < growth.look_at:
+        if growth is None or not self._places.asks(growth.asked) or time.monotonic() < growth.look_at:
             return
         growth.look_at = time.monotonic() + _SAID_EVERY
         has = self._places.never(growth.asked)

@@ -105,7 +105,7 @@ class RegistryActor(OperatorEntries, AuthEntries):
         self.crew = CrewWatch(self)
         self.hub = HubPush(self)
         self.neighbours = Neighbours()
-        self.cluster = ClusterWatch(self)
+        self.cluster = ClusterWatch(self, again=self._again)
         self.views = Views(self.journal, ray.get_runtime_context().get_node_id())
         self._faults = 0
         self._step_times: deque[float] = deque(maxlen=4096)

@@ -413,7 +413,7 @@ class Runtime(Operating):
         if self._engine is None:
             self._client.close(say=not force)
         else:
-            pids = self._pids(0.5 if force else 2.0)
+            pids = self._last_look(0.5 if force else 2.0)
             # said although all of it ends: the journal is to tell that what was un-ended was stopped
             self._client.close(say=not force, timeout=0.5 if force else 2.0)
             self._engine.end()
@@ -443,14 +443,19 @@ class Runtime(Operating):
     def _registry(self) -> Any:
         return self._client.courier.registry
 
-    def _pids(self, within: float) -> list[int]:
+    def _last_look(self, within: float) -> list[int]:
+        """The session processes of this host; what an autoscaler was asked for is taken back."""
         import ray
+
+        from openclaw_ray.actors.cluster_watch import ask_autoscaler
 
         if not ray.is_initialized():
             return []
         with contextlib.suppress(Exception):
             info = ray.get(self._registry().info.remote(), timeout=within)
             pids: list[int] = info["counts"]["pids"]
+            if info["cpus_asked"]:
+                ask_autoscaler(0)
             return pids
         return []
 

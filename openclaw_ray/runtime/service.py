@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.actors.asking import ask
+from openclaw_ray.actors.cluster_watch import ask_autoscaler
 from openclaw_ray.actors.lifetime import PARTS, Lifetime
 from openclaw_ray.actors.names import find_actor, runtimes_alive
 from openclaw_ray.core.errors import OpenClawRayError, RuntimeInUse, RuntimeNotFound
@@ -95,6 +96,8 @@ def down(name: str, *, keep: bool = False, force: bool = False) -> DownReport:
                     if not keep:
                         stopped = _stop_all(runtime, settings.limits.stop_grace_seconds + _STOP_MARGIN)
                     unended = len(_unended(runtime))
+                if ask(registry.info.remote, _ANSWER_WITHIN)["cpus_asked"]:
+                    ask_autoscaler(0)
             except RuntimeInUse:
                 raise
             except OpenClawRayError:

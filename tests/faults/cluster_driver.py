@@ -63,7 +63,7 @@ class Stages:
         gate, before = self.folder / f"gate-{self._gates}", len(self.log.lines())
         asked = [(self.log.path, str(gate), f"{self._gates}.{i}") for i in range(count)]
         receipts = [self.rt.spawn(agent_id="gated", input=each) for each in asked]
-        self.log.wait_for(before + min(count, self.sessions + 1), timeout=240)
+        self.log.wait_for(before + min(count, self.sessions + 1), timeout=480)
         return receipts, gate
 
     def running(self) -> list[dict[str, Any]]:
@@ -133,15 +133,15 @@ class Stages:
         results: list[oc.Result[Any]] = []
         before = len(self.log.lines())
         mapping = threading.Thread(
-            target=lambda: results.extend(self.rt.map("gated", asked, width=self.sessions, timeout=240))
+            target=lambda: results.extend(self.rt.map("gated", asked, width=self.sessions, timeout=480))
         )
         mapping.start()
-        self.log.wait_for(before + self.sessions, timeout=240)
+        self.log.wait_for(before + self.sessions, timeout=480)
         there = Counter(row["node"] for row in self.running())
         began = time.monotonic()
         self.cluster.remove_node(self.far, allow_graceful=False)
         gate.touch()
-        mapping.join(240)
+        mapping.join(480)
         lost = [each.error.to_json() if each.error else None for each in results if not each.ok]
         return {
             "asked": items,

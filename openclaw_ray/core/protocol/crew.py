@@ -109,7 +109,8 @@ class Crew:
         """These runs never get a process that holds what they need."""
         for run in runs:
             needs = {**has, **amounts(run.klass[3])}  # the name of a node is no amount of the agent's
-            error = CannotPlace(needs, has, f"agents.entries.{run.agent}.ray", dict(held or {}))
+            path = f"agents.entries.{run.agent}.ray" if run.klass[3] else "ray.pool.scheduling"
+            error = CannotPlace(needs, has, path, dict(held or {}))
             run.outcome = failed(Cause.CANNOT_PLACE, "CannotPlace", str(error))
             self.ending.finish(run, RunState.FAILED)
 
