@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from openclaw_ray.actors.asking import ask
-from openclaw_ray.actors.cluster_watch import ask_autoscaler
 from openclaw_ray.actors.lifetime import PARTS, Lifetime
 from openclaw_ray.actors.names import find_actor, runtimes_alive
 from openclaw_ray.core.errors import OpenClawRayError, RuntimeInUse, RuntimeNotFound
@@ -74,6 +73,7 @@ def down(name: str, *, keep: bool = False, force: bool = False) -> DownReport:
         RuntimeUnavailable: its registry does not answer, and it was not forced.
         RayUnreachable: no Ray is there to look in.
     """
+    from openclaw_ray.actors.cluster_watch import ask_autoscaler
     from openclaw_ray.runtime.runtime import Runtime
 
     began = time.monotonic()

@@ -20,7 +20,6 @@ from typing import Any
 from openclaw_ray.actors.asking import ask
 from openclaw_ray.actors.lifetime import Lifetime
 from openclaw_ray.actors.names import NAMESPACE, actor_name, find_actor
-from openclaw_ray.actors.placing import live_nodes
 from openclaw_ray.config import Config
 from openclaw_ray.core.errors import (
     AgentImportError,
@@ -128,6 +127,8 @@ def start_engine(
     """
     import psutil
     import ray
+
+    from openclaw_ray.actors.placing import live_nodes
 
     cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))  # type: ignore[no-untyped-call]
     nodes, here = live_nodes(), ray.get_runtime_context().get_node_id()
