@@ -55,10 +55,11 @@ def selfish(turn: oc.SyncTurn) -> str:
 
 @oc.agent(spawns=False)
 def bulky(turn: oc.SyncTurn) -> Any:
-    """A megabyte, and the node where it was made; the input is an array that lies elsewhere."""
+    """A megabyte, and the node where it was made; the input names an array that lies elsewhere."""
     import numpy as np
 
-    index, array = turn.input
+    index, there = turn.input
+    array = ray.get(there)
     made = np.full(1 << 17, int(array.sum()) + index, dtype=np.float64)
     return {"array": made, "node": node(), "writeable": bool(array.flags.writeable)}
 

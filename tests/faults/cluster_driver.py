@@ -1,6 +1,6 @@
 """A runtime on a cluster of three nodes, of which one is lost and to which one comes.
 
-cluster_driver.py FOLDER SESSIONS     prints one JSON object: what was seen at each stage
+cluster_driver.py FOLDER SESSIONS STAGE…     prints a JSON object for each stage: its name, and what was seen
 """
 
 from __future__ import annotations
@@ -206,13 +206,13 @@ def main() -> None:
     began = time.monotonic()
     stages = Stages(folder, sessions)
     try:
-        seen: dict[str, Any] = {"seconds to start": time.monotonic() - began}
+        print(json.dumps({"start": {"took": time.monotonic() - began}}), flush=True)
         for name in names:
             began = time.monotonic()
-            seen[name] = getattr(stages, name)()
-            seen[name]["took"] = time.monotonic() - began
+            seen = getattr(stages, name)()
+            print(json.dumps({name: {**seen, "took": time.monotonic() - began}}), flush=True)
         stages.end()
-        print(json.dumps(seen), flush=True)
+        print(json.dumps({"end": True}), flush=True)
     finally:
         ray.shutdown()
         stages.cluster.shutdown()

@@ -21,15 +21,16 @@ STAGES = ("spread", "resources", "lose", "late")
 def go_through(folder: Path, sessions: int, *stages: str) -> dict[str, Any]:
     """What is seen on a cluster of its own."""
     driver = Driver(str(HERE / "cluster_driver.py"), str(folder), str(sessions), *stages)
+    seen: dict[str, Any] = {}
     try:
-        while not (line := driver.line()).startswith("{"):
-            pass
+        while "end" not in seen:
+            if (line := driver.line()).startswith("{"):
+                seen |= json.loads(line)
+                print(line, flush=True)
         driver.leave()
     finally:
         driver.end()
     driver.mark.assert_none(timeout=15)
-    seen: dict[str, Any] = json.loads(line)
-    print(json.dumps(seen, indent=1))
     return seen
 
 
