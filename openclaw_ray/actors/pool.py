@@ -27,6 +27,7 @@ import ray
 from ray.exceptions import ActorUnavailableError, RayActorError, RayError
 
 from openclaw_ray.actors.asking import Line, later
+from openclaw_ray.actors.carried import keep_carried
 from openclaw_ray.actors.doors import SessionActor, remote
 from openclaw_ray.actors.names import NAMESPACE, actor_name
 from openclaw_ray.actors.placing import Places
@@ -66,6 +67,7 @@ class Pool:
     def __init__(self, settings: SessionSettings) -> None:
         self.settings = settings
         end_with_raylet()
+        keep_carried(settings.runtime_env)
         self._actors: dict[str, Any] = {}
         self._places = Places(settings.scheduling)
         self._growing: dict[Any, Growth] = {}

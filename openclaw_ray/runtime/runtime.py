@@ -75,7 +75,7 @@ class Runtime(Operating):
             recover: have what an earlier start of this name left un-ended go on: runs of top-level sessions and all
                 below them, not those of clients. What had not begun is run; what was in a turn is resumed where its
                 agent is ``resumable``, else it ends ``failed``, cause ``interrupted``. See `recovered`.
-            runtime_env: Ray's, for the session processes.
+            runtime_env: Ray's, for the session processes; local folders in it are brought to each node.
             app_dir: folder put on the session processes' ``sys.path``.
             on_client_lost: whether a connected client's root is stopped when the client is gone.
             service: have it live on its own, in a Ray that is there already, until `down`. It needs a name, and is

@@ -32,6 +32,7 @@ from openclaw_ray.core.errors import (
 from openclaw_ray.core.limits import RuntimeLimits
 from openclaw_ray.core.placement import PROCESS_BYTES, room_of
 from openclaw_ray.core.protocol.state import AgentEntry
+from openclaw_ray.runtime.carrying import carry
 from openclaw_ray.runtime.cluster import Guest
 from openclaw_ray.store.credentials import referred_env
 from openclaw_ray.store.places import state_dir_for
@@ -144,7 +145,8 @@ def start_engine(
     try:
         stores = config.auth_stores(code.id for code in (bundle.agents if bundle is not None else ()))
         hidden = tuple(sorted({*referred_env(stores), *config.secret_env}))
-        engine = _create(runtime, place, lock, limits, pool_max, room, cpus, hidden, runtime_env, lifetime, recover)
+        env = carry(runtime_env)
+        engine = _create(runtime, place, lock, limits, pool_max, room, cpus, hidden, env, lifetime, recover)
         engine.notes = notes
         _wait_until_up(engine)
         if bundle is not None:
