@@ -88,7 +88,7 @@ RegistryActor = _door(
     "openclaw_ray.actors.registry_actor:RegistryActor",
     {
         "step": ("step",),
-        "notice": ("give_back", "grow_to", "growth_failed", "hub_is_new", "value_held"),
+        "notice": ("give_back", "grow_to", "growth_failed", "growth_waits", "hub_is_new", "value_held"),
         "wait": ("lend",),
         "auth": ("auth", "auth_look", "auth_view"),
         "query": (
@@ -123,7 +123,7 @@ Pool = _door(
 SessionActor = _door(
     "openclaw_ray.actors.session_actor:SessionActor",
     {
-        "control": ("deliver", "die_if", "notify", "park", "ping", "report", "start", "stop", "take"),
+        "control": ("deliver", "die_if", "notify", "park", "ping", "report", "start", "stop", "take", "where"),
         "check": ("check",),
         "life": ("stand",),
     },

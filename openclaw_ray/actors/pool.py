@@ -1,8 +1,10 @@
 """The pool: it creates, and so owns, every session process, and ends them; it runs no user code (PROTOCOL.md 7.1).
 
-1. ``grow`` creates actors one after the other and never waits for one; readiness is watched by one thread.
-2. A creation that fails is reported with its cause; what no node can ever hold is said within ten seconds. One that
-   dies after that, before the registry has met it, is reported as well: the pool stands on each actor itself.
+1. ``grow`` creates actors one after the other, each on the node that is chosen for it (`placing`), and never waits for
+   one; readiness is watched by one thread.
+2. A creation that fails is reported with its cause; what no node can ever hold is said within ten seconds, what is
+   still not placed then again and again: the registry knows whether that can last. One that dies after that, before the
+   registry has met it, is reported as well: the pool stands on each actor itself.
 3. ``hold`` takes large values whose requester has no process; the pool never reads them. A take that did not get
    through is made again; only a value that is gone with its process, or not there, is given up. One that is here is
    not taken again when it is asked for again: its actor let go of it as soon as it heard that it is here.
@@ -25,16 +27,29 @@ import ray
 from ray.exceptions import ActorUnavailableError, RayActorError, RayError
 
 from openclaw_ray.actors.asking import Line, later
+from openclaw_ray.actors.carried import keep_carried
 from openclaw_ray.actors.doors import SessionActor, remote
 from openclaw_ray.actors.names import NAMESPACE, actor_name
+from openclaw_ray.actors.placing import Places
 from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.raylets import own_raylet, raylet_of
 from openclaw_ray.actors.settings import SessionSettings
+from openclaw_ray.core.placement import Asks
 
 __all__ = ["Pool"]
 
-_NEVER_AFTER = 8.0
-"""Seconds that a placement may be pending before the cluster is asked whether it can ever hold it."""
+_SAID_EVERY = 2.0
+"""Seconds between two words about a process that is not placed yet."""
+
+
+@dataclass(slots=True, eq=False)
+class Growth:
+    """A process that is on its way; ``look_at``: when it is time to say that it is still not placed (monotonic)."""
+
+    actor: str
+    asked: Asks
+    since: float
+    look_at: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,8 +67,10 @@ class Pool:
     def __init__(self, settings: SessionSettings) -> None:
         self.settings = settings
         end_with_raylet()
+        keep_carried(settings.runtime_env)
         self._actors: dict[str, Any] = {}
-        self._growing: dict[Any, tuple[str, float, dict[str, Any]]] = {}
+        self._places = Places(settings.scheduling)
+        self._growing: dict[Any, Growth] = {}
         self._taking: dict[Any, Taking] = {}
         self._registry = Line(settings.runtime, "registry")
         self._values: dict[str, Any] = {}
@@ -64,11 +81,9 @@ class Pool:
         self._forever = threading.Event()
         threading.Thread(target=self._watch, name="openclaw-readiness", daemon=True).start()
 
-    def grow(self, ids: tuple[str, ...], resources: tuple[tuple[str, Any], ...]) -> None:
+    def grow(self, ids: tuple[str, ...], asked: Asks) -> None:
         """Create session actors (1)."""
-        options = _options(dict(resources))
-        if self.settings.runtime_env:
-            options["runtime_env"] = self.settings.runtime_env
+        env = {"runtime_env": self.settings.runtime_env} if self.settings.runtime_env else {}
         cls = remote(SessionActor)
         for actor_id in ids:
             if actor_id in self._actors:
@@ -79,15 +94,16 @@ class Pool:
                     namespace=NAMESPACE,
                     max_restarts=0,
                     max_task_retries=0,
-                    **options,
+                    **env,
+                    **self._places.options(actor_id, asked),
                 ).remote(self.settings, actor_id)
             except (RayError, ValueError) as error:  # of that name there is one that is only just dying
-                self._failed(actor_id, str(error), never=False)
+                self._failed(actor_id, str(error))
                 continue
-            ready = handle.__ray_ready__.remote()
+            now = time.monotonic()
             with self._lock:
                 self._actors[actor_id] = handle
-                self._growing[ready] = (actor_id, time.monotonic(), dict(resources))
+                self._growing[handle.where.remote()] = Growth(actor_id, asked, now, now + self.settings.place_within)
             self._stand_on(actor_id, handle)
             self._work.set()
 
@@ -98,6 +114,7 @@ class Pool:
         """
         with self._lock:
             handle = self._actors.pop(actor_id, None)
+        self._places.gone(actor_id)
         if pid and raylet_of(pid) == own_raylet():  # a worker of our own raylet
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -226,53 +243,43 @@ class Pool:
             if self._actors.get(actor_id) is not handle:
                 return
         why = _cause(error) if isinstance(error, RayError) else "its process ended"
-        self._failed(actor_id, why, never=False)
+        self._failed(actor_id, why)
 
-    def _grown(self, ref: Any, growth: tuple[str, float, dict[str, Any]]) -> None:
-        actor_id = growth[0]
+    def _grown(self, ref: Any, growth: Growth) -> None:
         try:
-            ray.get(ref)
+            node, free = ray.get(ref)
+            if growth.actor in self._actors:  # else it was ended meanwhile
+                self._places.came(growth.actor, node, free)
         except ActorUnavailableError:  # nothing is known of it yet
             with self._lock:
-                handle = self._actors.get(actor_id)
+                handle = self._actors.get(growth.actor)
                 if handle is not None:
-                    self._growing[handle.__ray_ready__.remote()] = growth
+                    self._growing[handle.where.remote()] = growth
         except RayError as error:
-            self._failed(actor_id, _cause(error), never=False)
+            self._failed(growth.actor, _cause(error))
 
     def _look(self, ref: Any) -> None:
-        """Whether what is pending can ever be placed (2)."""
+        """Whether what is pending can ever be placed, and what the registry makes of it if it can (2)."""
         with self._lock:
-            actor_id, since, resources = self._growing.get(ref, ("", 0.0, {}))
-        if not resources or time.monotonic() - since < _NEVER_AFTER:
+            growth = self._growing.get(ref)
+        if growth is None or not self._places.asks(growth.asked) or time.monotonic() < growth.look_at:
             return
-        has = ray.cluster_resources()  # type: ignore[no-untyped-call]
-        needs = _needs(resources)
-        if any(has.get(name, 0.0) < amount for name, amount in needs.items()):
-            with self._lock:
-                self._growing.pop(ref, None)
-            self.kill(actor_id)
-            have = {name: has.get(name, 0.0) for name in needs}
-            self._failed(actor_id, f"cannot be placed: it needs {needs}, the cluster has {have}", never=True)
+        growth.look_at = time.monotonic() + _SAID_EVERY
+        has = self._places.never(growth.asked)
+        if has is None:
+            self._registry.call("growth_waits", growth.actor, self._places.total(growth.asked))
+            return
+        with self._lock:
+            self._growing.pop(ref, None)
+        self.kill(growth.actor)
+        self._failed(growth.actor, "no node can hold it", has)
 
-    def _failed(self, actor_id: str, why: str, *, never: bool) -> None:
+    def _failed(self, actor_id: str, why: str, has: dict[str, float] | None = None) -> None:
+        """``has``: the most that a node has of what this one needs, if that is not enough."""
         with self._lock:
             self._actors.pop(actor_id, None)
-        self._registry.call("growth_failed", actor_id, why, never)
-
-
-def _options(resources: dict[str, Any]) -> dict[str, Any]:
-    named = ("num_cpus", "num_gpus", "memory")
-    options: dict[str, Any] = {"num_cpus": 0, **{k: v for k, v in resources.items() if k in named}}
-    custom = {k: v for k, v in resources.items() if k not in named}
-    if custom:
-        options["resources"] = custom
-    return options
-
-
-def _needs(resources: dict[str, Any]) -> dict[str, float]:
-    words = {"num_cpus": "CPU", "num_gpus": "GPU"}
-    return {words.get(name, name): float(amount) for name, amount in resources.items()}
+        self._places.failed(actor_id)
+        self._registry.call("growth_failed", actor_id, why, has)
 
 
 def _cause(error: RayError) -> str:

@@ -26,6 +26,7 @@ import ray
 
 from openclaw_ray.actors.auth_desk import AuthDesk
 from openclaw_ray.actors.auth_entries import AuthEntries
+from openclaw_ray.actors.cluster_watch import ClusterWatch
 from openclaw_ray.actors.crew_watch import CrewWatch
 from openclaw_ray.actors.hub_push import HubPush
 from openclaw_ray.actors.lifetime import LastLease, hold_state
@@ -108,6 +109,7 @@ class RegistryActor(OperatorEntries, AuthEntries):
         self.neighbours = Neighbours()
         self.tally: Tally | None = None
         self.metrics = MetricsLine(self)
+        self.cluster = ClusterWatch(self, again=self._again)
         self.views = Views(self.journal, ray.get_runtime_context().get_node_id())
         self._faults = 0
         self._step_times: deque[float] = deque(maxlen=4096)
@@ -117,6 +119,7 @@ class RegistryActor(OperatorEntries, AuthEntries):
             self.perform(first)
         threads = {
             "clock": self._clock,
+            "cluster": self.cluster.run,
             "hub": self.hub.run,
             "pool": self.pool.stand,
             "leases": self._leases,
@@ -219,9 +222,13 @@ class RegistryActor(OperatorEntries, AuthEntries):
         self.crew.find_again(list(anew.s.actors.values()))
         return effects
 
-    def growth_failed(self, actor_id: str, why: str, never: bool) -> None:
+    def growth_failed(self, actor_id: str, why: str, has: dict[str, float] | None) -> None:
         """The pool could not create an actor."""
-        self.enter(lambda core: core.growth_failed(actor_id, why, never=never))
+        self.enter(lambda core: core.growth_failed(actor_id, why, has=has))
+
+    def growth_waits(self, actor_id: str, total: dict[str, float]) -> None:
+        """An actor that asks for something is still not placed."""
+        self.enter(lambda core: core.growth_waits(actor_id, total))
 
     def hub_is_new(self, incarnation: str) -> None:
         """A hub has begun; if it is not the first, what no client has confirmed goes again."""
@@ -315,6 +322,7 @@ class RegistryActor(OperatorEntries, AuthEntries):
                 "incarnation": self.core.s.incarnation,
                 "counts": self.views.counts(self.core),
                 "waiting": self.views.waiting(self.core),
+                "cpus_asked": self.cluster.asked,
                 "retired": dict(self.core.s.retired_actors),
                 "faults": self._faults,
                 "step": _step_figures(list(self._step_times)),

@@ -14,6 +14,7 @@ from openclaw_ray.actors.caller_views import allowed_agents, tools_of
 from openclaw_ray.core.errors import SessionForbidden
 from openclaw_ray.core.events import Event
 from openclaw_ray.core.lifecycle import display_word, result_status
+from openclaw_ray.core.placement import amounts
 from openclaw_ray.core.protocol.audiences import audience_of
 from openclaw_ray.core.protocol.child_views import children_of, kin_of
 from openclaw_ray.core.protocol.records import Run, Session, thaw
@@ -165,7 +166,9 @@ class Views:
             else:
                 kept = max(0, s.depth_cap - waiting.depth)
                 spare = f", {kept} kept for deeper runs" if kept else ""
-                why = f"an actor ({bound} bound of ray.pool.max {s.pool_max}{spare}; {len(s.actors)} there)"
+                needs = amounts(s.runs[waiting.run].klass[3])
+                asked = "".join(f" with {name} {amount:g}" for name, amount in needs.items())
+                why = f"an actor{asked} ({bound} bound of ray.pool.max {s.pool_max}{spare}; {len(s.actors)} there)"
             out[waiting.run] = f"{why}; place {place + 1} in the queue"
         return out
 

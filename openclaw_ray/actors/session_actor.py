@@ -30,6 +30,7 @@ from openclaw_ray.actors.courier_thread import CourierThread
 from openclaw_ray.actors.exit_watch import note_exits
 from openclaw_ray.actors.here import this_is
 from openclaw_ray.actors.hidden_env import hide_env
+from openclaw_ray.actors.memory_watch import memory_here
 from openclaw_ray.actors.names import find_actor
 from openclaw_ray.actors.raylet_watch import end_with_raylet
 from openclaw_ray.actors.session_log import SessionLog
@@ -181,6 +182,12 @@ class SessionActor:
 
         self._work.put(try_it)
         done.result()
+
+    def where(self) -> tuple[str, float]:
+        """The node that it is on, and the bytes of memory that are free there."""
+        memory = memory_here()
+        free = float("inf") if memory is None else float(memory.total - memory.used)
+        return ray.get_runtime_context().get_node_id(), free
 
     def ping(self) -> dict[str, Any]:
         """Sign of life: pid and what runs."""

@@ -17,7 +17,8 @@ class RegistrySettings:
 
     ``boot`` is new for each start of the runtime: what an older boot left behind is closed, not adopted. ``lifetime``:
     one that belongs to no process holds its state dir itself. ``recover``: what an older boot left un-ended is held
-    until `RegistryActor.recover` decides. ``since``: when it was started, in seconds since the epoch.
+    until `RegistryActor.recover` decides. ``since``: when it was started, in seconds since the epoch. ``room``: how
+    many session processes the cluster could hold then.
     """
 
     runtime: str
@@ -30,6 +31,7 @@ class RegistrySettings:
     lifetime: Lifetime = Lifetime.OWNER
     recover: bool = False
     since: float = 0.0
+    room: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class SessionSettings:
     """What every session process of a runtime is told at its birth.
 
     ``hidden_env``: names that its environment is not to have, see `openclaw_ray.actors.hidden_env`. ``json_logs``:
-    ``ray.logs`` is ``json``.
+    ``ray.logs`` is ``json``. ``scheduling`` and ``place_within`` are the pool's: see `openclaw_ray.core.placement`, and ``ray.pool.placeSeconds``.
     """
 
     runtime: str
@@ -47,3 +49,5 @@ class SessionSettings:
     runtime_env: dict[str, Any] | None = None
     hidden_env: tuple[str, ...] = ()
     json_logs: bool = False
+    scheduling: str = "SPREAD"
+    place_within: float = 8.0

@@ -146,7 +146,7 @@ class Config:
                 **custom,
                 **{part: float(amount) for part, amount in ask.items() if amount is not None},
             },
-            scheduling=None if scheduling is None else str(scheduling),  # no type of this package may travel
+            scheduling=plain(scheduling),
             tools=agent_tools(self, name),
             auth=auth_rules(self, name),
             settings=agent_settings(self.root.agents.defaults, self.own, name),
@@ -198,6 +198,8 @@ class Config:
             pool_idle_seconds=ray.pool.idle_seconds,
             pool_park_seconds=ray.pool.park_seconds,
             pool_max_growth_mb=ray.pool.max_growth_mb,
+            pool_scheduling=plain(ray.pool.scheduling),
+            pool_place_seconds=ray.pool.place_seconds,
             max_active_sessions=ray.max_active_sessions,
             stop_grace_seconds=ray.stop_grace_seconds,
             client_lease_seconds=ray.client_lease_seconds,

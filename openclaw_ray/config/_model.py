@@ -23,14 +23,13 @@ from openclaw_ray.config._sections import (
     Ownership,
     SandboxMode,
     SandboxScope,
-    Scheduling,
     Section,
     Thinking,
     ToolsVisibility,
     WorkspaceAccess,
     YesNo,
 )
-from openclaw_ray.config._types import Amounts, Choice, Names, Number, Whole
+from openclaw_ray.config._types import Amounts, Choice, Names, Number, Placement, Whole
 
 __all__ = ["AgentEntry", "AgentSubagents", "Agents", "ListedAgent", "Model", "Root", "Section"]
 
@@ -83,7 +82,9 @@ class AgentRay(Section):
     resources: Annotated[dict[str, float], Amounts()] = Field(
         default_factory=dict, description="custom resources of one session"
     )
-    scheduling: Annotated[Scheduling, Choice(Scheduling)] | None = Field(default=None, description="where Ray puts it")
+    scheduling: Annotated[str, Placement()] | None = Field(
+        default=None, description="where its sessions are put; as `ray.pool.scheduling` if not set"
+    )
     auth_isolation: YesNo = Field(
         default=False,
         alias="authIsolation",

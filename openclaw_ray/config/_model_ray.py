@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from openclaw_ray.config._sections import Amount, Name, Seconds, Section, SomeSeconds, YesNo
-from openclaw_ray.config._types import Choice, Number, Whole
+from openclaw_ray.config._types import Choice, Number, Placement, Whole
 from openclaw_ray.core.limits import Compat, JournalSync, Logs, PoolReuse, Recovery
 
 __all__ = ["Ray"]
@@ -28,6 +28,13 @@ class Pool(Section):
     idle_seconds: Seconds = Field(default=30.0, description="how long an idle process stays")
     park_seconds: Seconds = Field(default=2.0, description="how long a yielded session keeps its process")
     max_growth_mb: Amount = Field(default=64.0, description="megabytes of growth that retire a process")
+    scheduling: Annotated[str, Placement()] = Field(
+        default="SPREAD", description="where session processes are put whose agents do not say it"
+    )
+    place_seconds: Annotated[float, Number(1)] = Field(
+        default=8.0,
+        description="how long what no node can hold is waited for; more where an autoscaler brings such nodes",
+    )
 
 
 class Inbox(Section):

@@ -51,7 +51,6 @@ NOT_YET: Final = (
     "agents.entries.*.identity",
     "agents.entries.*.model.fallbacks",
     "agents.entries.*.name",
-    "agents.entries.*.ray.scheduling",
     "agents.entries.*.sandbox.scope",
     "agents.entries.*.sandbox.workspaceAccess",
     "agents.entries.*.subagents.model.fallbacks",

@@ -27,7 +27,6 @@ __all__ = [
     "ResetMode",
     "SandboxMode",
     "SandboxScope",
-    "Scheduling",
     "Seconds",
     "Section",
     "SessionScope",
@@ -83,15 +82,6 @@ class DelegationMode(StrEnum):
     """As one possibility."""
     PREFER = "prefer"
     """As the usual way."""
-
-
-class Scheduling(StrEnum):
-    """Ray's scheduling strategies that need no arguments."""
-
-    DEFAULT = "DEFAULT"
-    """Ray's own choice, packing first."""
-    SPREAD = "SPREAD"
-    """Over the nodes."""
 
 
 class Ownership(StrEnum):

@@ -18,8 +18,22 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from openclaw_ray.config._env import FromEnv, as_written
 from openclaw_ray.core.admission import normalise_allow
+from openclaw_ray.core.placement import Scheduling, is_placement
 
-__all__ = ["Amounts", "Choice", "Duration", "Flag", "Names", "Number", "Sort", "Text", "Whole", "seconds_of", "show"]
+__all__ = [
+    "Amounts",
+    "Choice",
+    "Duration",
+    "Flag",
+    "Names",
+    "Number",
+    "Placement",
+    "Sort",
+    "Text",
+    "Whole",
+    "seconds_of",
+    "show",
+]
 
 
 _SAFE: Final = 2**53 - 1  # the largest number up to which JSON's readers agree on whole numbers
@@ -180,6 +194,29 @@ class Text(Sort):
     def words(self) -> str:
         """``text``."""
         return "text"
+
+
+class Placement(Sort):
+    """A word of `Scheduling`, or ``node:`` and an address."""
+
+    def check(self, value: Any, info: ValidationInfo) -> str:
+        """The word as it is written."""
+        if isinstance(value, str) and is_placement(value):
+            return value
+        raise _refuse("value" if isinstance(value, str) else "type", f"one of {self._known}", value)
+
+    def schema(self) -> dict[str, Any]:
+        """A word out of a list, or the name of a node."""
+        return {"anyOf": [{"type": "string", "enum": list(Scheduling)}, {"type": "string", "pattern": "^node:."}]}
+
+    @property
+    def words(self) -> str:
+        """All the words."""
+        return f"{', '.join(Scheduling)}, node:⟨address⟩, node:head"
+
+    @property
+    def _known(self) -> str:
+        return ", ".join([*(f'"{word}"' for word in Scheduling), '"node:<address>"', '"node:head"'])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from openclaw_ray.core.errors_base import OpenClawRayError, name_list
@@ -125,18 +125,40 @@ class StateTooLarge(OpenClawRayError):
 
 @dataclass(eq=False, repr=False)
 class CannotPlace(OpenClawRayError):
-    """No node of the cluster can ever hold what an agent asks for; amounts by resource name."""
+    """No node of the cluster can ever hold what an agent asks for; amounts by resource name.
+
+    Attributes:
+        needs: of one session.
+        has: the most that one node has.
+        path: where that is set.
+        held: what sessions hold that wait for this one to end; empty if that is not the reason.
+    """
 
     needs: Mapping[str, float]
     has: Mapping[str, float]
+    path: str = "agents.entries.<id>.ray"
+    held: Mapping[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        short = {k: v for k, v in self.needs.items() if v > self.has.get(k, 0)} or self.needs
-        parts = [f"{k} {v:g} (largest node: {self.has.get(k, 0):g})" for k, v in sorted(short.items())]
-        return (
-            f"no node can hold the session: needs {', '.join(parts)}; "
-            "lower agents.entries.<id>.ray or add such a node"
-        )
+        if any(self.held.values()):
+            parts = [
+                f"{k} {self.needs[k]:g} ({held:g} of {self.has.get(k, 0):g} held by sessions that wait for it)"
+                for k, held in sorted(self.held.items())
+                if held
+            ]
+            return (
+                f"the session would wait for ever: needs {', '.join(parts)}; lower {self.path}, "
+                "or have an agent spawn it that asks for less"
+            )
+        lacking = {k: v for k, v in self.needs.items() if v > self.has.get(k, 0)}
+        together = "" if lacking else " together"
+        parts = [self._part(k, v) for k, v in sorted((lacking or self.needs).items())]
+        return f"no node can hold the session: needs {', '.join(parts)}{together}; lower {self.path} or add such a node"
+
+    def _part(self, name: str, amount: float) -> str:
+        if name.startswith("node:"):
+            return f"node {name.removeprefix('node:')} (not there)"
+        return f"{name} {amount:g} (largest node: {self.has.get(name, 0):g})"
 
 
 @dataclass(eq=False, repr=False)

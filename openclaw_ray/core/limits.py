@@ -125,6 +125,8 @@ class RuntimeLimits:
         threads: when conversations are bound to sessions, and for how long.
         attachments: bounds of what a spawn may hand on as files; `None` where that is not enabled.
         logs: the form of sessions' logs.
+        pool_scheduling: where processes go whose agents do not say it, see `openclaw_ray.core.placement`.
+        pool_place_seconds: how long what no node can hold is waited for before it is refused.
     """
 
     max_spawn_depth: int = 5
@@ -164,6 +166,8 @@ class RuntimeLimits:
     tools: ToolRules | None = None
     threads: ThreadRules = field(default_factory=ThreadRules)
     logs: Logs = Logs.TEXT
+    pool_scheduling: str = "SPREAD"
+    pool_place_seconds: float = 8.0
 
 
 @grown
@@ -212,7 +216,7 @@ class AgentLimits:
         agent_dir: its own folder as written, or `None`.
         resources: what one session asks of Ray: ``num_cpus``, ``num_gpus``, ``memory`` (bytes) and custom
             names; empty for the default of 0 CPUs.
-        scheduling: Ray's scheduling strategy, or `None`.
+        scheduling: where its sessions are put, in the words of `openclaw_ray.core.placement`, or `None`.
         tools: rules of its own tools; `None` if there are none.
         auth: where its credentials are; `None` if no store is configured: then nothing is read.
         settings: what its sessions are given; `None` if the configuration says nothing of that.

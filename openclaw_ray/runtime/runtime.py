@@ -75,7 +75,7 @@ class Runtime(Operating):
             recover: have what an earlier start of this name left un-ended go on: runs of top-level sessions and all
                 below them, not those of clients. What had not begun is run; what was in a turn is resumed where its
                 agent is ``resumable``, else it ends ``failed``, cause ``interrupted``. See `recovered`.
-            runtime_env: Ray's, for the session processes.
+            runtime_env: Ray's, for the session processes; local folders in it are brought to each node.
             app_dir: folder put on the session processes' ``sys.path``.
             on_client_lost: whether a connected client's root is stopped when the client is gone.
             service: have it live on its own, in a Ray that is there already, until `down`. It needs a name, and is
@@ -416,7 +416,7 @@ class Runtime(Operating):
         if self._engine is None:
             self._client.close(say=not force)
         else:
-            pids = self._pids(0.5 if force else 2.0)
+            pids = self._last_look(0.5 if force else 2.0)
             # said although all of it ends: the journal is to tell that what was un-ended was stopped
             self._client.close(say=not force, timeout=0.5 if force else 2.0)
             self._engine.end()
@@ -446,14 +446,19 @@ class Runtime(Operating):
     def _registry(self) -> Any:
         return self._client.courier.registry
 
-    def _pids(self, within: float) -> list[int]:
+    def _last_look(self, within: float) -> list[int]:
+        """The session processes of this host; what an autoscaler was asked for is taken back."""
         import ray
+
+        from openclaw_ray.actors.cluster_watch import ask_autoscaler
 
         if not ray.is_initialized():
             return []
         with contextlib.suppress(Exception):
             info = ray.get(self._registry().info.remote(), timeout=within)
             pids: list[int] = info["counts"]["pids"]
+            if info["cpus_asked"]:
+                ask_autoscaler(0)
             return pids
         return []
 

@@ -73,6 +73,7 @@ def down(name: str, *, keep: bool = False, force: bool = False) -> DownReport:
         RuntimeUnavailable: its registry does not answer, and it was not forced.
         RayUnreachable: no Ray is there to look in.
     """
+    from openclaw_ray.actors.cluster_watch import ask_autoscaler
     from openclaw_ray.runtime.runtime import Runtime
 
     began = time.monotonic()
@@ -95,6 +96,8 @@ def down(name: str, *, keep: bool = False, force: bool = False) -> DownReport:
                     if not keep:
                         stopped = _stop_all(runtime, settings.limits.stop_grace_seconds + _STOP_MARGIN)
                     unended = len(_unended(runtime))
+                if ask(registry.info.remote, _ANSWER_WITHIN)["cpus_asked"]:
+                    ask_autoscaler(0)
             except RuntimeInUse:
                 raise
             except OpenClawRayError:

@@ -30,7 +30,9 @@ from openclaw_ray.core.errors import (
     StateDirError,
 )
 from openclaw_ray.core.limits import Logs, RuntimeLimits
+from openclaw_ray.core.placement import PROCESS_BYTES, room_of
 from openclaw_ray.core.protocol.state import AgentEntry
+from openclaw_ray.runtime.carrying import carry
 from openclaw_ray.runtime.cluster import Guest
 from openclaw_ray.store.credentials import referred_env
 from openclaw_ray.store.places import state_dir_for
@@ -38,8 +40,7 @@ from openclaw_ray.store.statelock import StateLock, owner_of
 
 __all__ = ["ACTOR_BYTES", "Engine", "agent_entries", "fit_limits", "start_engine"]
 
-ACTOR_BYTES = 55 * 1024 * 1024
-"""What one session process takes, with some room: 45 to 52 MB were measured for idle ones."""
+ACTOR_BYTES = PROCESS_BYTES
 _MOST_ACTORS = 512
 _START_WITHIN = 60.0
 _LOAD_WITHIN = 45.0
@@ -128,8 +129,13 @@ def start_engine(
     import psutil
     import ray
 
+    from openclaw_ray.actors.placing import live_nodes
+
     cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))  # type: ignore[no-untyped-call]
-    limits, pool_max, notes = fit_limits(config.runtime_limits(cpus=cpus), cpus, psutil.virtual_memory().available)
+    nodes, here = live_nodes(), ray.get_runtime_context().get_node_id()
+    memory = psutil.virtual_memory().available + int(sum(node.room for node in nodes if node.id != here))
+    limits, pool_max, notes = fit_limits(config.runtime_limits(cpus=cpus), cpus, memory)
+    room = room_of(node.room for node in nodes)
     place = state_dir_for(name, state_dir, _session_dir())
     runtime = name or place.name
     lock = StateLock(place, runtime, guest.address)
@@ -139,7 +145,8 @@ def start_engine(
     try:
         stores = config.auth_stores(code.id for code in (bundle.agents if bundle is not None else ()))
         hidden = tuple(sorted({*referred_env(stores), *config.secret_env}))
-        engine = _create(runtime, place, lock, limits, pool_max, cpus, hidden, runtime_env, lifetime, recover)
+        env = carry(runtime_env)
+        engine = _create(runtime, place, lock, limits, pool_max, room, cpus, hidden, env, lifetime, recover)
         engine.notes = notes
         _wait_until_up(engine)
         if bundle is not None:
@@ -162,6 +169,7 @@ def _create(
     lock: StateLock,
     limits: RuntimeLimits,
     pool_max: int,
+    room: int,
     cpus: int,
     hidden: tuple[str, ...],
     runtime_env: dict[str, Any] | None,
@@ -197,6 +205,7 @@ def _create(
         lifetime,
         recover,
         time.time(),
+        room,
     )
     session = SessionSettings(
         runtime,
@@ -206,6 +215,8 @@ def _create(
         runtime_env,
         hidden,
         limits.logs is Logs.JSON,
+        limits.pool_scheduling,
+        limits.pool_place_seconds,
     )
     # the pool first: the registry asks it for actors as soon as it is there
     try:

@@ -129,7 +129,7 @@ def test_a_process_that_dies_before_its_hello_is_asked_for_again_at_once() -> No
         return len(hand.sent(Grow)), hand.clock.mono() - began
 
     assert schedule() == (1, 0.0)
-    with without(Crew, "growth_failed", lambda self, actor_id, why, *, never: _late(self, actor_id)):
+    with without(Crew, "growth_failed", lambda self, actor_id, why, has=None: _late(self, actor_id)):
         assert schedule()[1] >= 89.0
 
 

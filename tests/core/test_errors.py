@@ -45,7 +45,7 @@ SAMPLES: dict[type[BaseException], tuple[Any, ...]] = {
     errors.FolderError: ("/x", "No such file or directory"),
     errors.TaskTooLarge: (2_000_000, 1_048_576),
     errors.StateTooLarge: (70_000, 65_536),
-    errors.CannotPlace: ({"num_gpus": 2.0}, {"num_gpus": 1.0}),
+    errors.CannotPlace: ({"num_gpus": 2.0}, {"num_gpus": 1.0}, "agents.entries.a.ray", {"num_gpus": 1.0}),
     errors.PoolTooSmall: (3, 5),
     errors.RuntimeInUse: ("nightly", 4711, "node-1", 1_700_000_000.0),
     errors.RuntimeNotFound: ("nightly", ("daily",), None),
@@ -195,3 +195,7 @@ def test_only_what_is_short_is_named_when_nothing_can_be_placed() -> None:
     text = str(errors.CannotPlace({"num_cpus": 1, "num_gpus": 2}, {"num_cpus": 8}))
     assert "num_gpus 2 (largest node: 0)" in text
     assert "num_cpus" not in text
+    each = {"num_cpus": 8, "num_gpus": 2}
+    text = str(errors.CannotPlace({"num_cpus": 1, "num_gpus": 2}, each, "agents.entries.a.ray"))
+    assert "num_cpus 1 (largest node: 8), num_gpus 2 (largest node: 2) together; lower agents.entries.a.ray" in text
+    assert "node 10.0.0.7 (not there)" in str(errors.CannotPlace({"node:10.0.0.7": 0.001}, {"node:10.0.0.7": 0}))

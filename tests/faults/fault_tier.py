@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import ray
@@ -116,14 +117,17 @@ class Log:
 
 
 class Driver:
-    """A Python program in a process of its own, with a mark that all it starts inherits."""
+    """A Python program in a process of its own, with a mark that all it starts inherits; ``before`` are words of a
+    command that runs it."""
 
-    def __init__(self, *arguments: str, cwd: str | None = None, **environment: str) -> None:
+    def __init__(
+        self, *arguments: str, cwd: str | None = None, before: Sequence[str] = (), **environment: str
+    ) -> None:
         self.mark = ProcessMark()
         paths = [str(HERE), str(Path(oc.__file__).parent.parent)]
         env = self.mark.environment({**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment})
         self.process = subprocess.Popen(
-            [sys.executable, *arguments],
+            [*before, sys.executable, *arguments],
             env=env,
             cwd=cwd,
             stdin=subprocess.PIPE,

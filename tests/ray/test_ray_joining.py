@@ -87,14 +87,25 @@ def test_threads_that_open_one_name_together_get_one_runtime(state: Path, at_res
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 def test_a_name_can_be_opened_and_closed_again_at_once(state: Path) -> None:
-    roots = set()
-    for number in range(4):
-        with oc.Runtime.start(agents=[agents.echo], config=SMALL, name="again") as rt:
+    """Fifty rounds: each is a runtime of its own, and has of those before nothing but what they have journaled."""
+    roots, boots, pids, seconds = set(), set(), set(), []
+    for number in range(50):
+        began = time.monotonic()
+        with oc.Runtime.start(agents=[agents.echo], config=SMALL, name="again", if_exists="connect") as rt:
+            assert rt.runs(state=["queued", "running", "paused"]) == []
             assert rt.map("echo", [str(number)])[0].text == str(number)
-            assert next(row["rootKey"] for row in rt.runs(agent="echo")) == rt.root_key
+            newest = rt.runs(agent="echo", limit=1)
+            assert [(row["rootKey"], row["text"]) for row in newest] == [(rt.root_key, str(number))]
+            info = rt._query("info")
+            assert info["counts"]["started"] == 1, "its own run alone"
             roots.add(rt.root_key)
-    assert len(roots) == 4
+            boots.add(info["settings"].boot)
+            pids.add(info["pid"])
+        seconds.append(time.monotonic() - began)
+    assert len(roots) == len(boots) == len(pids) == 50
+    print(f"\nfifty rounds in {sum(seconds):.1f} s, the slowest in {max(seconds):.2f} s")
 
 
 # ---------------------------------------------------------------------- from tasks
@@ -108,6 +119,40 @@ def visit(place: str, text: str) -> dict[str, Any]:
         seen = [row.get("text") for row in runtime.runs(agent="echo")]  # of another task it may still run
         boot = runtime._query("info")["settings"].boot
     return {"texts": texts, "seen": seen, "boot": boot, "pid": os.getpid(), "ray": ray.is_initialized()}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_twenty_threads_and_twenty_tasks_that_open_one_name_together_get_one_runtime(state: Path) -> None:
+    together, place = threading.Barrier(20), str(state.parent)
+    task = ray.remote(num_cpus=0, max_retries=0)(visit)
+
+    def open_it(number: int) -> oc.Runtime:
+        together.wait()
+        return oc.Runtime.start(agents=[agents.echo], config=SMALL, name="kept", if_exists="connect")
+
+    began = time.monotonic()
+    visits = [task.remote(place, f"task {number}") for number in range(20)]
+    with ThreadPoolExecutor(20) as threads:
+        opened = list(threads.map(open_it, range(20)))
+    print(f"\n20 threads have it after {time.monotonic() - began:.1f} s")
+    try:
+        assert len([rt for rt in opened if rt._engine is not None]) <= 1
+        assert len({rt.root_key for rt in opened}) == 20
+        texts = [rt.map("echo", [rt.root_key])[0].text for rt in opened]
+        assert texts == [rt.root_key for rt in opened]
+        answers = ray.get(visits, timeout=180)
+        assert [each["texts"] for each in answers] == [[f"task {number}"] for number in range(20)]
+        boots = {rt._query("info")["settings"].boot for rt in opened} | {each["boot"] for each in answers}
+        assert len(boots) == 1
+        assert runtimes_alive().count("kept") == 1
+        print(f"and 20 tasks have used it after {time.monotonic() - began:.1f} s")
+    finally:
+        for rt in sorted(opened, key=lambda each: each._engine is not None):
+            rt.close()
+        if "kept" in runtimes_alive():  # a task was first: it belongs to its clients
+            oc.Runtime.down("kept", force=True)
+    assert_gone("kept")
 
 
 @pytest.mark.long

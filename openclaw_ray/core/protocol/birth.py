@@ -15,6 +15,7 @@ from openclaw_ray.core.lanes import Waiting, may_bind
 from openclaw_ray.core.lifecycle import RunKind, RunState
 from openclaw_ray.core.liveness import RESUMES_MOST
 from openclaw_ray.core.message import MessageSource, News, Talk
+from openclaw_ray.core.placement import amounts
 from openclaw_ray.core.protocol import yielding
 from openclaw_ray.core.protocol.admitting import Admitting
 from openclaw_ray.core.protocol.completion import completion_of
@@ -296,6 +297,23 @@ class Birth(Admitting):
             growing = sum(1 for a in s.actors.values() if a.state == "growing" and a.resources == resources)
             # as many at a time as there are CPUs: a creation keeps one busy, and live turns need them too
             self.grow(min(wanted, s.cpus) - growing, resources)
+
+    def wanted(self) -> int:
+        """Actors that the work of now could use: the bound ones, and one for each queued run that waits for nothing but
+        that. Those that ask Ray for something are not counted: Ray sees them wait by itself."""
+        s = self.s
+        left: dict[str, int] = {}
+        count = s.bound
+        for waiting in s.queue.waiting():
+            if waiting.resume or amounts(s.runs[waiting.run].klass[3]):
+                continue
+            if waiting.lane_width:
+                free = left.setdefault(waiting.lane, waiting.lane_width - s.lanes.taken(waiting.lane))
+                if free <= 0:
+                    continue
+                left[waiting.lane] = free - 1
+            count += 1
+        return count
 
     def grow(self, count: int, resources: tuple[tuple[str, object], ...] = ()) -> None:
         """Ask the pool for up to ``count`` actors under the ceiling."""

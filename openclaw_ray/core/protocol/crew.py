@@ -8,18 +8,24 @@
    silent for `ADOPT_WITHIN`, admission answers "recovering". A report unanswered is unknown, not dead.
 4. A run that its actor does not know is sent to that same actor again. An actor that does not answer is not granted
    again.
+5. An actor that holds resources is never kept for later, and one that is still to be placed is withdrawn as soon as no
+   run waits for it: others may want what it asks for, and an autoscaler would bring nodes for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from openclaw_ray.core import lineage
 from openclaw_ray.core.death import Death, tell
+from openclaw_ray.core.errors import CannotPlace
 from openclaw_ray.core.lifecycle import Cause, RunState
+from openclaw_ray.core.placement import amounts
 from openclaw_ray.core.protocol.birth import ASK_AFTER, Birth
 from openclaw_ray.core.protocol.down import Down
 from openclaw_ray.core.protocol.ending import Ending
+from openclaw_ray.core.protocol.locked_out import locked_out
 from openclaw_ray.core.protocol.messages import (
     DropValue,
     Exit,
@@ -78,8 +84,9 @@ class Crew:
             s.event("pool", state="actor ready", node=event.node, pid=event.pid)
         return True
 
-    def growth_failed(self, actor_id: str, why: str, *, never: bool) -> None:
-        """An actor could not be created. ``never``: no node can hold it, so runs that need it are refused."""
+    def growth_failed(self, actor_id: str, why: str, *, has: Mapping[str, float] | None = None) -> None:
+        """An actor could not be created. ``has``: what nodes have of what it needs, if none can ever hold it: the runs
+        that wait for such a one are refused."""
         s = self.s
         actor = s.actors.get(actor_id)
         if actor is None or actor.state != "growing":
@@ -87,15 +94,42 @@ class Crew:
         del s.actors[actor_id]
         s.drop("actors", actor_id)
         s.event("warning", text=f"session process not created: {why}"[:1000])
-        if not never:
+        if has is not None:
+            queued = [s.runs[each.run] for each in s.queue.waiting() if not each.resume]
+            self._cannot_place([run for run in queued if run.klass[3] == actor.resources], has)
+
+    def growth_waits(self, actor_id: str, total: Mapping[str, float]) -> None:
+        """An actor is still not placed; runs that would wait for that for ever end (`locked_out`)."""
+        actor = self.s.actors.get(actor_id)
+        if actor is not None and actor.state == "growing":
+            runs, held = locked_out(self.s, actor.resources, total)
+            self._cannot_place(runs, total, held)
+
+    def _cannot_place(self, runs: list[Run], has: Mapping[str, float], held: Mapping[str, float] | None = None) -> None:
+        """These runs never get a process that holds what they need."""
+        for run in runs:
+            needs = {**has, **amounts(run.klass[3])}  # the name of a node is no amount of the agent's
+            path = f"agents.entries.{run.agent}.ray" if run.klass[3] else "ray.pool.scheduling"
+            error = CannotPlace(needs, has, path, dict(held or {}))
+            run.outcome = failed(Cause.CANNOT_PLACE, "CannotPlace", str(error))
+            self.ending.finish(run, RunState.FAILED)
+
+    def withdraw(self) -> None:
+        """End the actors that hold something, or are to, and that nobody waits for any more (5)."""
+        s = self.s
+        holding = [a for a in s.actors.values() if a.state in ("growing", "idle") and amounts(a.resources)]
+        if not holding:
             return
-        for waiting in list(s.queue.waiting()):
-            klass = waiting.klass
-            assert isinstance(klass, tuple)
-            if klass[3] == actor.resources:
-                run = s.runs[waiting.run]
-                run.outcome = failed(Cause.CANNOT_PLACE, "CannotPlace", why)
-                self.ending.finish(run, RunState.FAILED)
+        wanted = Counter(s.runs[each.run].klass[3] for each in s.queue.waiting() if not each.resume)
+        for actor in sorted(holding, key=lambda a: a.state == "growing"):  # one that is there is kept before another
+            if wanted[actor.resources] > 0:
+                wanted[actor.resources] -= 1
+            elif actor.state == "idle":
+                self.birth.retire_actor(actor, "nobody waits for what it holds")
+            else:
+                del s.actors[actor.id]
+                s.drop("actors", actor.id)
+                s.effect(Exit(actor.id, "nobody waits for what it is to hold"))
 
     # ------------------------------------------------------------------ going
 
@@ -152,10 +186,12 @@ class Crew:
                 self.birth.retire_actor(actor, "idle")
         for actor in [a for a in s.actors.values() if a.state == "lent" and now - a.idle_at >= LENT_FOR]:
             self.give_back(actor.id, "lent and not given back")
+        self.withdraw()
         for actor in [a for a in s.actors.values() if a.state == "growing"]:
-            if now - actor.born_at >= GROW_WITHIN:
+            # one that is to hold something may wait for long for others to give it back
+            if now - actor.born_at >= GROW_WITHIN and not amounts(actor.resources):
                 s.effect(Exit(actor.id, "it never said hello"))
-                self.growth_failed(actor.id, f"no sign of it within {GROW_WITHIN:g} s", never=False)
+                self.growth_failed(actor.id, f"no sign of it within {GROW_WITHIN:g} s")
 
     # ------------------------------------------------------------------ lending
 

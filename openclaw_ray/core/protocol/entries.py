@@ -78,9 +78,21 @@ class Entries:
         """An actor did not answer a report: unknown, not dead."""
         return self._entry(lambda: self.crew.silent(actor))
 
-    def growth_failed(self, actor: str, why: str, *, never: bool = False) -> tuple[Effect, ...]:
-        """The pool could not create an actor."""
-        return self._entry(lambda: self.crew.growth_failed(actor, why, never=never))
+    def growth_failed(self, actor: str, why: str, *, has: Mapping[str, float] | None = None) -> tuple[Effect, ...]:
+        """The pool could not create an actor; ``has``: what the nodes have of what it needs, if that never suffices."""
+        return self._entry(lambda: self.crew.growth_failed(actor, why, has=has))
+
+    def growth_waits(self, actor: str, total: Mapping[str, float]) -> tuple[Effect, ...]:
+        """An actor is still not placed; ``total``: what the whole cluster has of what it needs."""
+        return self._entry(lambda: self.crew.growth_waits(actor, total))
+
+    def cluster_is(self, cpus: int, pool_max: int) -> tuple[Effect, ...]:
+        """The cluster has so many CPUs now, and room for so many actors."""
+
+        def keep() -> None:
+            self.s.cpus, self.s.pool_max = max(1, cpus), pool_max
+
+        return self._entry(keep)
 
     def pool_met(self, owned: Iterable[str], values: Iterable[str] = ()) -> tuple[Effect, ...]:
         """A pool says whom it owns and whose values it has, when it or this registry is new (PROTOCOL.md 7.3)."""

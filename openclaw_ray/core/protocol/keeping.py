@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from openclaw_ray.core.own_keys import is_opened
+from openclaw_ray.core.placement import amounts
 from openclaw_ray.core.protocol.archiving import leave
 from openclaw_ray.core.protocol.birth import Birth
 from openclaw_ray.core.protocol.down import Down
@@ -40,7 +41,7 @@ class Keeping:
         s = self.s
         if actor.state == "dying":
             return
-        if actor.kill_why or actor.resources or s.limits.pool_reuse == "never":
+        if actor.kill_why or amounts(actor.resources) or s.limits.pool_reuse == "never":
             self.birth.retire_actor(actor, actor.kill_why or "used once")
             return
         actor.state = "idle"

@@ -24,6 +24,7 @@ from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.limits import AgentLimits, RuntimeLimits
 from openclaw_ray.core.metrics import Tally
 from openclaw_ray.core.named_map import PAGE, item_key, page_key
+from openclaw_ray.core.placement import asks
 from openclaw_ray.core.protocol.exchange import Exchange
 from openclaw_ray.core.protocol.hubstate import HubBatch
 from openclaw_ray.core.protocol.journal import Journal, Write
@@ -146,7 +147,8 @@ class State:
             code = f"{entry.bundle}@{root}"
         elif reuse == "never":
             code = f"{entry.bundle}#{run}"
-        return (code, self.auth_scopes.get(entry.id, NO_SCOPE), "none", tuple(sorted(entry.limits.resources.items())))
+        asked = asks(entry.limits.resources, entry.limits.scheduling, self.limits.pool_scheduling)
+        return (code, self.auth_scopes.get(entry.id, NO_SCOPE), "none", asked)
 
     # ------------------------------------------------------------------ changes
 

@@ -97,9 +97,10 @@ def test_what_no_node_can_ever_hold_fails_with_that_cause() -> None:
     hand = Hand(agents=[agent("big", resources={"num_gpus": 99})])
     hand.admit("r", agent_id="big")
     [grow] = hand.take(Grow)
-    hand.do(hand.registry.growth_failed(grow.actors[0], "no node has 99 GPUs", never=True))
+    hand.do(hand.registry.growth_failed(grow.actors[0], "no node can hold it", has={"num_gpus": 8.0}))
     error = hand.run("r").outcome.error
-    assert (error.cause, error.message) == (Cause.CANNOT_PLACE, "no node has 99 GPUs")
+    assert (error.cause, error.type) == (Cause.CANNOT_PLACE, "CannotPlace")
+    assert "needs num_gpus 99 (largest node: 8); lower agents.entries.big.ray" in error.message
 
 
 # ------------------------------------------------------------------ 7.2, 7.3 death
