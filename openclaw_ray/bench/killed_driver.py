@@ -15,7 +15,7 @@ def main() -> None:
     import openclaw_ray as oc
 
     out, sys.stdout = sys.stdout, sys.stderr
-    with oc.Runtime.start(agents=[noop_agent()], config={"ray": {"pool": {"prewarm": 2, "max": 4}}}) as rt:
+    with oc.Runtime.start(agents=[noop_agent()], config={"ray": {"pool": {"prewarm": 2, "max": 8}}}) as rt:
         for result in rt.map("noop", ["x"] * 8, width=2):
             result.raise_for_status()
         print(json.dumps(rt._query("info")["counts"]["pids"]), file=out, flush=True)

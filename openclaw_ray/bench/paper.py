@@ -43,8 +43,19 @@ _CHECKPOINT_EVERY = 500
 """Sessions after which the journal's log is moved into its file, as the registry's thread does each second."""
 
 
+class _Trusting(Courier):
+    """Nothing comes twice on paper, so nothing that came is remembered: what grows is to be the registry's alone."""
+
+    def first_heard(self, run: str) -> bool:
+        """Always."""
+        return True
+
+
 class PaperRuntime:
     """One registry and what talks with it.
+
+    Attributes:
+        steps: CPU seconds of each step, while it is a list; put one there to have them noted.
 
     Args:
         place: folder of the journal.
@@ -55,7 +66,7 @@ class PaperRuntime:
         self.clock = SystemClock()
         self.journal = SqliteJournal(place / "registry.sqlite")
         self.core = Registry(self.journal, RuntimeLimits(), self.clock, pool_max=width + 6, cpus=width)
-        self.steps: list[float] = []
+        self.steps: list[float] | None = None
         self.width = width
         self.root = f"agent:{_AGENT}:driver:{_CLIENT}"
         self._ids = RandomIds()
@@ -66,7 +77,7 @@ class PaperRuntime:
         self._effects.extend(self.core.open_boot("paper"))
         entry = AgentEntry(_AGENT, "bundle", "here", "hash", False, False, False, AgentLimits(_AGENT))
         self._effects.extend(self.core.register([entry], "bundle", b""))
-        self.client = self._courier(_CLIENT)
+        self.client = self._couriers[_CLIENT] = _Trusting(_CLIENT, self.clock)
         self.client.post(Join(_CLIENT, self.root, _AGENT, leased=False))
         self._effects.extend(self.core.prewarm(width))
         self._step(self.client)
@@ -96,10 +107,6 @@ class PaperRuntime:
 
     # ------------------------------------------------------------------ inside
 
-    def _courier(self, client: str) -> Courier:
-        courier = self._couriers[client] = Courier(client, self.clock)
-        return courier
-
     def _admit(self) -> None:
         run, session = self._ids.run_id(), self._ids.session_id()
         key = f"agent:{_AGENT}:subagent:{session}"
@@ -128,7 +135,9 @@ class PaperRuntime:
         packed = pack(step)
         began = time.thread_time()
         answer, effects = self.core.step(unpack(packed))
-        self.steps.append(time.thread_time() - began)
+        lasted = time.thread_time() - began
+        if self.steps is not None:
+            self.steps.append(lasted)
         answer = unpack(pack(answer))
         self._effects.extend(effects)
         self._push()
@@ -166,7 +175,7 @@ class PaperRuntime:
             effect = self._effects.popleft()
             if isinstance(effect, Grow):
                 for actor in effect.actors:
-                    courier = self._courier(actor)
+                    courier = self._couriers[actor] = Courier(actor, self.clock)
                     courier.post(Hello(actor, "node", 0))
                     self._step(courier)
             elif isinstance(effect, Start):

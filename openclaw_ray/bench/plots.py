@@ -119,15 +119,23 @@ def _stop(figure: Figure, rows: Sequence[dict[str, Any]]) -> None:
     axes = figure.subplots()
     for kind, colour, marker in (("cooperative", _BLUE, "o"), ("deaf", _ORANGE, "s")):
         points = sorted((row for row in rows if row["kind"] == kind), key=lambda row: row["sessions"])
-        if points:
-            middle = [row["p50_ms"] for row in points]
-            up = [max(0.0, row["p99_ms"] - row["p50_ms"]) for row in points]
-            label = "all cooperative" if kind == "cooperative" else "with a deaf session (grace included)"
-            axes.errorbar([row["sessions"] for row in points], middle, yerr=[[0.0] * len(up), up], marker=marker,
-                          color=colour, capsize=3, label=label)
+        sizes = [row["sessions"] for row in points]
+        middle = [row["p50_ms"] for row in points]
+        reach = [[0.0] * len(points), [max(0.0, row["p99_ms"] - row["p50_ms"]) for row in points]]
+        # trees of other shapes and the same size are no line
+        line = "-" if len(set(sizes)) == len(sizes) else ""
+        label = "all cooperative" if kind == "cooperative" else "with a deaf session (grace included)"
+        axes.errorbar(
+            sizes, middle, yerr=reach, marker=marker, color=colour, capsize=3, linestyle=line, label=label
+        )
+        for row in points if kind == "cooperative" else ():
+            shape = f"{row['depth']} deep, {row['fan']} wide"
+            place = (row["sessions"], row["p50_ms"])
+            axes.annotate(shape, place, (6, -12), textcoords="offset points", color=_GREY, fontsize=8)
     sizes = sorted({row["sessions"] for row in rows})
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.set_xlim(sizes[0] * 0.85, sizes[-1] * 1.6)
     axes.set_xticks(sizes, [str(each) for each in sizes])
     axes.minorticks_off()
     _plain_numbers(axes)

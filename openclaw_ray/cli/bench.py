@@ -256,7 +256,7 @@ def _show(document: Mapping[str, Any]) -> None:
         (line["what"], number(line["value"]), line["bound"], line["unit"], line["verdict"], line["note"])
         for line in document["budget"]["lines"]
     ]
-    title = f"\nPerformance budget ({document['budget']['column']})"
+    title = f"Performance budget ({document['budget']['column']})"
     print_table(("measure", "value", "bound", "unit", "verdict", "note"), lines, title=title, right=("value", "bound"))
     if is_busy(document):
         load = document["host"]["load_before"][0]

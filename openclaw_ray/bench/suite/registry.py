@@ -46,8 +46,9 @@ def measure(rig: Rig, config: Mapping[str, Any]) -> Measured:
                 costs.append((rows, _window(rig, paper, rows, window, found)))
         finally:
             paper.close()
-    (first, before), (last, after) = memory[0], memory[-1]
-    if last > first:
+    if len(memory) > 1:
+        # between the last two: before them it is mostly caches that fill
+        (first, before), (last, after) = memory[-2:]
         each = (after - before) / (last - first)
         found.figures["memory_per_settled_session"] = of_rounds([each], "bytes", Better.LESS)
     if len(costs) > 1:
@@ -58,9 +59,10 @@ def measure(rig: Rig, config: Mapping[str, Any]) -> Measured:
 
 def _window(rig: Rig, paper: PaperRuntime, rows: int, window: int, found: Measured) -> float:
     """Time a window of sessions in five parts; gives the CPU milliseconds of a session."""
-    paper.steps.clear()
-    parts = [paper.run(max(1, window // 5)) for _ in range(5)]
-    steps, each = list(paper.steps), max(1, window // 5)
+    steps: list[float] = []
+    each, paper.steps = max(1, window // 5), steps
+    parts = [paper.run(each) for _ in range(5)]
+    paper.steps = None
     name = f"at_{rows}_rows"
     found.latency[f"step_{name}"] = percentiles(steps)
     found.figures[f"step_cpu_{name}"] = milliseconds(steps)

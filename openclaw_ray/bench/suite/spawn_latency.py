@@ -102,7 +102,7 @@ def _announced(rig: Rig, rt: Runtime, parents: int, children: int, found: Measur
 def _cold(rig: Rig, rt: Runtime, spawns: int, found: Measured) -> None:
     """Spawns that each need a process of their own, which is not there yet."""
     times: dict[str, list[float]] = {"accepted": [], "first_turn": [], "result": []}
-    rt.result(rt.spawn(agent_id="stamp")).raise_for_status()  # takes the one that was there
+    rt.result(rt.spawn("x", "stamp")).raise_for_status()  # takes the one that was there
     before = rt.stats().cold_activations
     for _ in range(spawns):
         for name, value in zip(times, _spawn(rt), strict=True):
