@@ -26,7 +26,7 @@ class Point:
     Attributes:
         concurrency: sessions at once.
         rates: sessions a second, one for each round.
-        p50_ms, p99_ms: of one session, from its being asked for to its result.
+        p50_ms, p99_ms: of one session, from its start to its end.
         memory_mb: of all session processes and the registry, when the point was measured.
         processes: session processes that were there.
     """

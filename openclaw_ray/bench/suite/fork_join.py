@@ -34,7 +34,7 @@ FULL = {
     "payloads": [1_000, 100_000, 1_000_000],
     "widths": [1, 2, 4, 8, 16, 32],
 }
-QUICK = {**FULL, "sessions": 300, "rounds": 3, "large": 5_000, "payloads": [100_000], "widths": [1, 2, 4, 8, 16]}
+QUICK = {**FULL, "sessions": 300, "rounds": 3, "payloads": [100_000], "widths": [1, 2, 4, 8, 16]}
 _LARGE = 10_000
 """Sessions that the budget's line on cost asks for."""
 
