@@ -42,7 +42,8 @@ class Plot:
 _KNOWN: Mapping[str, tuple[str, str]] = {
     "concurrency": (
         "Throughput and latency against concurrency",
-        "Bars are the range of rounds. The knee is the lowest concurrency whose throughput counts as the best.",
+        "Bars are the range of rounds. The knee is the lowest concurrency whose throughput counts as the best. "
+        "Latency is of one session from its start to its end; waiting for a place is not in it.",
     ),
     "stop": ("Time to stop a tree against its size", "Medians, with whiskers up to p99. Both axes are logarithmic."),
     "memory": ("Registry memory against sessions", "Private memory of the registry's process."),
@@ -100,11 +101,11 @@ def _concurrency(figure: Figure, rows: Sequence[dict[str, Any]]) -> None:
              [max(p.rates) - m for m, p in zip(middle, points, strict=True)]]
     rate.errorbar(at, middle, yerr=reach, marker="o", color=_BLUE, capsize=3)
     rate.set_ylabel("sessions per second")
-    rate.set_ylim(bottom=0)
+    _from_zero(rate, [rate for point in points for rate in point.rates])
     latency.plot(at, [point.p50_ms for point in points], marker="o", color=_BLUE, label="p50")
     latency.plot(at, [point.p99_ms for point in points], marker="s", color=_ORANGE, label="p99")
     latency.set_ylabel("milliseconds per session")
-    latency.set_ylim(bottom=0)
+    _from_zero(latency, [point.p99_ms for point in points])
     words = f"knee: {found.point.concurrency}" + ("" if found.falls else " (still rising)")
     for axes in (rate, latency):
         axes.axvline(found.point.concurrency, color=_GREEN, linestyle="--", label=words)
@@ -136,6 +137,7 @@ def _stop(figure: Figure, rows: Sequence[dict[str, Any]]) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(sizes[0] * 0.85, sizes[-1] * 1.6)
+    axes.set_ylim(bottom=min(row["p50_ms"] for row in rows) * 0.6)
     axes.set_xticks(sizes, [str(each) for each in sizes])
     axes.minorticks_off()
     _plain_numbers(axes)
@@ -151,7 +153,7 @@ def _memory(figure: Figure, rows: Sequence[dict[str, Any]]) -> None:
         if points:
             axes.plot([row["sessions"] for row in points], [row["registry_mb"] for row in points], marker=marker,
                       color=colour, label=f"{kind} sessions")
-    axes.set_ylim(bottom=0)
+    _from_zero(axes, [row["registry_mb"] for row in rows])
     axes.set_xlim(left=0)
     axes.set_xlabel("sessions")
     axes.set_ylabel("MB, registry")
@@ -168,7 +170,7 @@ def _registry(figure: Figure, rows: Sequence[dict[str, Any]]) -> None:
     ):
         axes.plot(at, [row[name] for row in rows], marker=marker, color=colour, label=label)
     axes.set_xscale("log")
-    axes.set_ylim(bottom=0)
+    _from_zero(axes, [row[name] for row in rows for name in ("session_cpu_ms", "step_p99_ms")])
     axes.set_xlabel("sessions recorded before")
     axes.set_ylabel("CPU milliseconds")
     axes.legend(frameon=False)
@@ -178,10 +180,15 @@ def _depth(figure: Figure, rows: Sequence[dict[str, Any]]) -> None:
     axes = figure.subplots()
     axes.plot([row["depth"] for row in rows], [row["p50_ms"] for row in rows], marker="o", color=_BLUE)
     axes.set_xticks([row["depth"] for row in rows])
-    axes.set_ylim(bottom=0)
+    _from_zero(axes, [row["p50_ms"] for row in rows])
     axes.set_xlim(left=0)
     axes.set_xlabel("sessions in the chain")
     axes.set_ylabel("milliseconds, p50")
+
+
+def _from_zero(axes: Axes, values: Sequence[float]) -> None:
+    """From 0 to a little above the most, so that nothing looks larger than it is or touches the edge."""
+    axes.set_ylim(0, max(values) * 1.12 or 1.0)
 
 
 def _plain_numbers(axes: Axes) -> None:

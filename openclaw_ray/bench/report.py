@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from openclaw_ray.bench.budget import LINES
 from openclaw_ray.bench.catalogue import ABOUT
 from openclaw_ray.bench.compare import is_busy
 from openclaw_ray.bench.figures import Figure
@@ -26,6 +25,8 @@ CAVEATS: Sequence[str] = (
     "Ray itself is part of every figure but those of the registry, and its cost differs between versions.",
 )
 
+_OTHERS = {"limits": "the limit finder: throughput as concurrency was raised, and what it recommends"}
+_SIGNS = {"<=": "≤", ">=": "≥"}
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; border-bottom: 1px solid #ccc; }
@@ -104,7 +105,7 @@ def _budget(budget: Mapping[str, Any]) -> Iterator[str]:
             [
                 escape(line["what"]),
                 _n(f"{number(line['value'])} {line['unit']}" if line["value"] is not None else "–"),
-                _n(escape(f"{line['bound']} {line['unit']}" if line["bound"] else "–")),
+                _n(_bound(line)),
                 f'<span class="{word}">{escape(verdict)}</span>',
                 escape(line.get("note", "")),
             ]
@@ -112,10 +113,17 @@ def _budget(budget: Mapping[str, Any]) -> Iterator[str]:
     yield _table(("measure", ">value", ">bound", "verdict", "note"), rows)
 
 
+def _bound(line: Mapping[str, Any]) -> str:
+    if not line["bound"]:
+        return "–"
+    word, _, bound = str(line["bound"]).partition(" ")
+    return escape(f"{_SIGNS.get(word, word)} {bound} {line['unit']}")
+
+
 def _section(result: Mapping[str, Any], plots: Iterable[Plot], images: Mapping[str, bytes]) -> Iterator[str]:
     name = str(result["benchmark"])
     yield f"<h2>{escape(name)}</h2>"
-    yield f'<p class="about">{escape(ABOUT.get(name, ""))}</p>'
+    yield f'<p class="about">{escape(ABOUT.get(name, _OTHERS.get(name, "")))}</p>'
     for word in ("skipped", "failed"):
         if result.get(word):
             yield f'<p class="warn">{word}: {escape(str(result[word]))}</p>'
@@ -154,8 +162,7 @@ def _small_print(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _words(key: str) -> str:
-    known = {line.name: line.what for line in LINES}
-    return known.get(key, key.replace("_", " "))
+    return key.replace("_", " ")
 
 
 def _n(text: str) -> str:

@@ -31,13 +31,6 @@ class _BenchGroup(click.Group):
         self.format_commands(ctx, formatter)
 
 
-_STATUS = """
-    \b
-    Exit status: 0 every line of the budget that was measured is met, 1 one is
-                 missed or a benchmark failed, 2 usage, 130 interrupted.
-"""
-
-
 @click.group(cls=_BenchGroup, subcommand_metavar="[NAME ...] | report | compare | limits", short_help="Measure.")
 def bench() -> None:
     """Measure this runtime on this machine: all benchmarks, or those named.
@@ -55,7 +48,7 @@ def bench() -> None:
     """
 
 
-@bench.command(hidden=True, help="Run benchmarks." + _STATUS)
+@bench.command(hidden=True)
 @click.argument("names", nargs=-1, metavar="[NAME ...]")
 @click.option("--quick", is_flag=True, help="Smaller sizes: all of them in at most 10 minutes on 2 cores.")
 @click.option("--json", "as_json", is_flag=True, help="The results as one JSON object on standard output.")

@@ -190,7 +190,7 @@ def test_the_page_has_figures_tables_and_caveats_and_loads_nothing() -> None:
     assert parser.open == []
     assert len(parser.loads) == len(CURVES)
     assert all(each.startswith("data:image/png;base64,") for each in parser.loads)
-    for words in ("235", "230 … 240", "4.2", "a &lt;note&gt; of its own", "Ray Data is not installed", "not measured"):
+    for words in ("235", "230 … 240", "4.2", "a &lt;note&gt; of its own", "Ray Data is not installed", "≥ 0.5 x"):
         assert words in made
     assert '<span class="fail">fail</span>' in made
     assert "busy" not in made

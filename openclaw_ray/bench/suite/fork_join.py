@@ -60,7 +60,7 @@ def measure(rig: Rig, config: Mapping[str, Any]) -> Measured:
         found.facts["step"] = step
         found.curves["concurrency"] = [
             measure_point(
-                rig, rt, "noop", ["x"] * sessions, width=w, rounds=max(1, int(config["rounds"]) // 2), warm_up=4 * w
+                rig, rt, "noop", ["x"] * sessions, width=w, rounds=max(2, int(config["rounds"]) // 2), warm_up=4 * w
             ).to_json()
             for w in config["widths"]
         ]
