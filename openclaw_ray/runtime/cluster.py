@@ -7,9 +7,9 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from openclaw_ray.runtime.ray_reaper import RayReaper
 __all__ = ["Guest", "attach", "has_auth_token", "in_ray_worker"]
 
 _REACH_WITHIN = 5.0
+_AT_ONCE, _STARTS = "RAY_worker_maximum_startup_concurrency", 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +81,27 @@ def attach(*, start: bool = True, near: str = "") -> Guest:
 def _init(address: str) -> None:
     import ray
 
-    with nullcontext() if address else forked_workers():
+    with nullcontext() if address else forked_workers(), nullcontext() if address else _many_workers():
         ray.init(
             address=address or "local",
             include_dashboard=None if address else False,
             logging_level=logging.ERROR,
             log_to_driver=True,
         )
+
+
+@contextmanager
+def _many_workers() -> Iterator[None]:
+    """The raylet of a local Ray warns of four times as many workers as may start at once; sessions are to be many
+    (DESIGN.md 15). How many may is said in the environment that it is started with, if the user does not."""
+    if _AT_ONCE in os.environ:
+        yield
+        return
+    os.environ[_AT_ONCE] = str(max(_STARTS, os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        del os.environ[_AT_ONCE]
 
 
 def _init_in_a_thread_that_stays(left: threading.Event) -> None:

@@ -47,7 +47,7 @@ class Gate:
         """What the agents that came by have left, in order of name."""
         return sorted(path.name.removeprefix("in-") for path in self.place.glob("in-*"))
 
-    def wait_for(self, count: int, timeout: float = 30.0) -> list[str]:
+    def wait_for(self, count: int, timeout: float = 60.0) -> list[str]:
         """Wait until ``count`` agents have come by."""
         eventually(lambda: len(self.entered) >= count, timeout, what=f"{count} agents at the gate")
         return self.entered
