@@ -112,8 +112,8 @@ def _concurrency(figure: Figure, rows: Sequence[dict[str, Any]]) -> None:
         axes.set_xscale("log", base=2)
         axes.set_xticks(at, [str(each) for each in at])
         axes.set_xlabel("sessions at once")
-    rate.legend(frameon=False, loc="lower right")
-    latency.legend(frameon=False, loc="upper left")
+    rate.legend(frameon=False)
+    latency.legend(frameon=False)
 
 
 def _stop(figure: Figure, rows: Sequence[dict[str, Any]]) -> None:

@@ -13,13 +13,19 @@ from typing import Any
 import pytest
 from made_up import curve, document, figure, result
 
-from openclaw_ray.bench import catalogue
+from openclaw_ray.agents.bundle import make_bundle
+from openclaw_ray.bench import catalogue, rig
 from openclaw_ray.bench.budget import LINES, Column, Verdict, budget_of, missed
 from openclaw_ray.bench.compare import Word, compare
 from openclaw_ray.bench.plots import draw_all, plots_of
 from openclaw_ray.bench.report import page
 from openclaw_ray.bench.result import NotResults, read_document
 from openclaw_ray.cli.main import run
+
+AGENT_MAKERS = {
+    *("_fork", "_stamp", "_parent", "_chain", "_work", "_tree", "_caller"),
+    *("_answerer", "_waiter", "_skynet", "_leaf", "_square"),
+}
 
 # ---------------------------------------------------------------------- budget
 
@@ -266,6 +272,27 @@ def test_the_script_of_each_benchmark_is_there() -> None:
         benchmark = catalogue.find(name)
         assert set(benchmark.QUICK) == set(benchmark.FULL)
         assert callable(benchmark.measure)
+
+
+def test_nothing_of_the_suite_is_in_the_session_processes_that_it_measures(tmp_path: Path) -> None:
+    """Its agents travel by value, as those of users do: an agent by reference would be cheaper than any of theirs."""
+    agents = [rig.noop_agent()]
+    for name in catalogue.ABOUT:
+        suite = catalogue.find(name)
+        makers = [make for word, make in vars(suite).items() if word in AGENT_MAKERS]
+        agents += [make() for make in makers]
+    assert len(agents) == 13
+    bundle = make_bundle(agents)
+    (tmp_path / "bundle").write_bytes(bundle.data)
+    code = (
+        "import sys; from openclaw_ray.agents.bundle import load_bundle;"
+        "loaded = load_bundle(open(sys.argv[1], 'rb').read(), ());"
+        "print(len([loaded.construct(agent) for agent in loaded.ids]), 'openclaw_ray.bench' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "bundle")], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == ["13", "False"]
 
 
 @pytest.mark.long

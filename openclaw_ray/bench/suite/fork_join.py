@@ -35,6 +35,8 @@ FULL = {
     "widths": [1, 2, 4, 8, 16, 32],
 }
 QUICK = {**FULL, "sessions": 300, "rounds": 3, "payloads": [100_000], "widths": [1, 2, 4, 8, 16]}
+_WIDTH, _ENOUGH = 16, 300
+"""Sessions at once that the budget's lines on maps are for, and how many must come of a round that counts."""
 _LARGE = 10_000
 """Sessions that the budget's line on cost asks for."""
 
@@ -93,7 +95,13 @@ def _against_ray(rig: Rig, rt: Runtime, bare: list[Any], config: Mapping[str, An
         for theirs in ("actor_pool", "tasks"):
             figure = ratio(seconds[theirs], seconds[ours], Better.MORE)
             found.figures[f"{ours}_vs_{theirs}"] = figure
-            found.budget[f"{ours}_vs_{theirs}"] = figure.median
+            if width == _WIDTH and sessions >= _ENOUGH:
+                found.budget[f"{ours}_vs_{theirs}"] = figure.median
+            else:
+                found.budget_notes[f"{ours}_vs_{theirs}"] = (
+                    f"measured with {sessions} sessions, {width} at once, where it is {figure.median:.2f}; the line is "
+                    f"for {_WIDTH} at once, and {_ENOUGH} sessions or more"
+                )
 
 
 def _payloads(rig: Rig, rt: Runtime, bare: list[Any], config: Mapping[str, Any], found: Measured) -> None:
