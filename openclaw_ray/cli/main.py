@@ -11,6 +11,7 @@ import click
 from openclaw_ray.cli import exits
 from openclaw_ray.cli.agents import agents
 from openclaw_ray.cli.auth import auth
+from openclaw_ray.cli.bench import bench
 from openclaw_ray.cli.config_command import config
 from openclaw_ray.cli.demo import demo
 from openclaw_ray.cli.doctor import doctor
@@ -59,7 +60,7 @@ def cli(ctx: click.Context) -> None:
 
 
 _WORK = (demo, run_command, map_command, up, down, status, top)
-_LOOK = (agents, auth, runs, sessions, tasks, tools, config, doctor)
+_LOOK = (agents, auth, bench, runs, sessions, tasks, tools, config, doctor)
 for _command in (*_WORK, *_LOOK):
     cli.add_command(_command)
 

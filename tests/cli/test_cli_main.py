@@ -38,6 +38,8 @@ from openclaw_ray.core.errors import (
         ["--version"],
         ["agents", "list", "--help"],
         ["auth", "--help"],
+        ["bench", "--help"],
+        ["bench", "limits", "--help"],
         ["config", "--help"],
         ["config", "check", "-h"],
         ["demo", "--help"],
