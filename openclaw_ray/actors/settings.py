@@ -39,7 +39,8 @@ class SessionSettings:
     """What every session process of a runtime is told at its birth.
 
     ``hidden_env``: names that its environment is not to have, see `openclaw_ray.actors.hidden_env`. ``json_logs``:
-    ``ray.logs`` is ``json``. ``scheduling`` and ``place_within`` are the pool's: see `openclaw_ray.core.placement`, and ``ray.pool.placeSeconds``.
+    ``ray.logs`` is ``json``. ``scheduling`` and ``place_within`` are the pool's: see `openclaw_ray.core.placement`, and
+    ``ray.pool.placeSeconds``.
     """
 
     runtime: str
