@@ -11,7 +11,8 @@ from simulated_rules import directed, expect_broken, having, setup
 
 from openclaw_ray.core.lifecycle import RunState
 from openclaw_ray.core.protocol import rebinding, threads
-from openclaw_ray.core.protocol.thread_record import Thread
+from openclaw_ray.core.protocol.messages import Unbind
+from openclaw_ray.core.protocol.thread_record import Thread, ThreadState
 from openclaw_ray.testing.simulator import Schedule, Weather, run_schedule
 from openclaw_ray.testing.simulator.chat import Chat as Channel
 from openclaw_ray.testing.simulator.plans import Ask, Chat, Join, Plan, Program, Rebind, Serve, Spawn, Work
@@ -97,7 +98,10 @@ def _said_again(self: Any, message: Any) -> bool:
 
 def _told_in_front(self: Any, thread: Any) -> Any:
     """The end is told before what is still to be said."""
-    return list(reversed(_DUE(self, thread)))
+    found = _DUE(self, thread)
+    if thread.state is ThreadState.ENDING and thread.posts:
+        found.insert(0, ("unbind", Unbind(thread.id, thread.conversation, thread.session, thread.why)))
+    return found
 
 
 _HEAR: Callable[..., bool] = Channel.hear

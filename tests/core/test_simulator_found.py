@@ -38,6 +38,8 @@ LARGE = 1_000_000
         (Weather.HOSTILE, 2145),
         (Weather.ACTORS, 258),
         (Weather.HOSTILE, 465),
+        (Weather.REGISTRY, 872),
+        (Weather.REGISTRY, 996),
     ],
 )
 def test_no_invariant_breaks_in_schedules_in_which_one_did(weather: Weather, seed: int) -> None:

@@ -296,7 +296,7 @@ class Threads(Rebinding):
             (f"post:{run}", Post(thread.id, thread.conversation, thread.session, run, text))
             for run, text in thread.posts
         ]
-        if thread.state is ThreadState.ENDING:
+        if thread.state is ThreadState.ENDING and not found:  # what is sent two ways may come in any order
             found.append(("unbind", Unbind(thread.id, thread.conversation, thread.session, thread.why)))
         return found
 
