@@ -37,6 +37,10 @@ ABOUT: Mapping[str, str] = {
 """What each measures, in the order in which they run."""
 
 
+_SAID = 500
+"""Characters of an error that a result keeps; all of it goes to standard error."""
+
+
 class Benchmark(Protocol):
     """A module of the suite."""
 
@@ -114,7 +118,7 @@ def run_one(rig: Rig, name: str, *, quick: bool, settings: Iterable[tuple[str, A
         word = {"skipped": str(why)}
     except Exception as error:  # noqa: BLE001 - the other benchmarks are to run all the same
         rig.say(traceback.format_exc())
-        word = {"failed": f"{type(error).__name__}: {error}"}
+        word = {"failed": f"{type(error).__name__}: {error}"[:_SAID]}
     rig.take_peak(measured)
     lasted = round(time.monotonic() - began, 1)
     head = {"benchmark": name, "quick": quick, "config": config, "seconds": lasted}
