@@ -142,9 +142,12 @@ class Listing:
 
 
 def _yaml(rows: list[Row]) -> str:
+    import json
+
     import yaml  # type: ignore[import-untyped]  # Ray brings it
 
-    text: str = yaml.safe_dump([dict(row) for row in rows], sort_keys=False, allow_unicode=False)
+    plain = json.loads(json.dumps(rows))  # words of ours are enumerations, which YAML has none of
+    text: str = yaml.safe_dump(plain, sort_keys=False, allow_unicode=False)
     return text
 
 

@@ -22,7 +22,12 @@ __all__ = ["keep_sigterm", "orderly_sigterm"]
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, _leaving)
     sys.exit(number)
+
+
+def _leaving(number: int, frame: FrameType | None) -> None:
+    """A second one must not break off what the first has begun."""
 
 
 @contextmanager
@@ -39,7 +44,7 @@ def keep_sigterm() -> Callable[[], None]:
     before = _handler()
 
     def put_back() -> None:
-        if _handler() is _leave and threading.current_thread() is threading.main_thread():
+        if _handler() in (_leave, _leaving) and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)
 
     return put_back

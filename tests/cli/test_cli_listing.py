@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from openclaw_ray.agents.outcome import failed
 from openclaw_ray.cli.listing import Listing, parse_filter
 from openclaw_ray.cli.main import run
-from openclaw_ray.core.lifecycle import RunState
+from openclaw_ray.core.lifecycle import Cause, RunState
 from openclaw_ray.core.protocol.journal import Write
 from openclaw_ray.core.protocol.records import Run
 from openclaw_ray.store import places
@@ -72,6 +73,8 @@ def state(tmp_path: Path) -> str:
         klass = ("", "", "", ())
         run = Run(f"r{number}", number, "agent:a:x", "id", "a", "map", "", "", "root", 1, 1, "task", 1.0, "l", 1, klass)
         run.state = word
+        if word is RunState.FAILED:
+            run.outcome = failed(Cause.RAISED, "ValueError", "no good")
         writes.append(Write("runs", run.id, run.freeze(), False, ("root", run.session, "", "a", word.value, 1.0, None)))
     journal.commit(writes)
     journal.close()
@@ -81,10 +84,10 @@ def state(tmp_path: Path) -> str:
 def test_a_format_holds_the_same_rows(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = {}
     for form in (["--json"], ["--format", "json"], ["--format", "yaml"]):
-        assert run(["runs", "--state", state, "--filter", "state!=failed", *form]) == 0
+        assert run(["runs", "--state", state, "--filter", "state!=running", *form]) == 0
         said[form[-1]] = capsys.readouterr().out
     rows = json.loads(said["json"])
-    assert [row["runId"] for row in rows] == ["r1", "r0"]
+    assert [row["runId"] for row in rows] == ["r2", "r0"]
     assert [json.loads(line) for line in said["--json"].splitlines()] == rows
     assert yaml.safe_load(said["yaml"]) == rows
 
