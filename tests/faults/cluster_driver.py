@@ -35,6 +35,7 @@ class Stages:
 
     def __init__(self, folder: Path, sessions: int) -> None:
         self.folder, self.sessions = folder, sessions
+        self.most = sessions + sessions // 3 + 1
         self.log = Log(folder / "log")
         room = {"memory": sessions // 3 * PROCESS_BYTES + 1024}
         head = {"num_cpus": 2, "include_dashboard": False, "_system_config": FAST, **room}
@@ -49,7 +50,7 @@ class Stages:
             "selfish": {"ray": {"resources": {"far": 2}}, "subagents": {"allowAgents": ["selfish"]}},
             "needy": {"ray": {"num_gpus": 1, "resources": {"far": 1}}},
         }
-        pool = {"max": sessions + 1, "prewarm": 1, **({"placeSeconds": 2} if sessions < 10 else {})}
+        pool = {"max": self.most, "prewarm": 1, **({"placeSeconds": 2} if sessions < 10 else {})}
         config = {
             "agents": {"defaults": {"subagents": {"allowAgents": ["*"], "maxSpawnDepth": 2}}, "entries": entries},
             "ray": {"pool": pool, "stopGraceSeconds": 2},
@@ -63,7 +64,7 @@ class Stages:
         gate, before = self.folder / f"gate-{self._gates}", len(self.log.lines())
         asked = [(self.log.path, str(gate), f"{self._gates}.{i}") for i in range(count)]
         receipts = [self.rt.spawn(agent_id="gated", input=each) for each in asked]
-        self.log.wait_for(before + min(count, self.sessions + 1), timeout=480)
+        self.log.wait_for(before + min(count, self.most), timeout=480)
         return receipts, gate
 
     def running(self) -> list[dict[str, Any]]:
@@ -74,7 +75,7 @@ class Stages:
     def spread(self) -> dict[str, Any]:
         """More sessions than the nodes have room for: where they are, what is asked for, and that this ends."""
         began = time.monotonic()
-        receipts, gate = self.gated(self.sessions + 3)
+        receipts, gate = self.gated(self.most + 2)
         rows = self.running()
         eventually(demand, 10, what="demand")
         seen = {
@@ -156,10 +157,10 @@ class Stages:
         }
 
     def late(self) -> dict[str, Any]:
-        """A node that comes later gets work."""
+        """A node that comes later gets what those that are warm elsewhere cannot do."""
         new = self.cluster.add_node(**LATER, **self.room)
         began = time.monotonic()
-        receipts, gate = self.gated(self.sessions)
+        receipts, gate = self.gated(self.most)
         there = Counter(row["node"] for row in self.running())
         gate.touch()
         ends = [self.rt.result(each, timeout=120).text for each in receipts]

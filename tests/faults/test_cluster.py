@@ -46,12 +46,13 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def check_spread(spread: dict[str, Any], sessions: int) -> None:
     """Each node holds its share, as the system sees it, too; runtime actors are on the head."""
     by_node, raylets = spread["by node"], spread["raylets"]
+    most = sessions + sessions // 3 + 1
     assert len(by_node) == 3
-    assert sum(by_node.values()) == sessions + 1
+    assert sum(by_node.values()) == most
     assert max(by_node.values()) - min(by_node.values()) <= 2
     assert {str(raylets[node]): count for node, count in by_node.items()} == spread["by raylet"]
     assert set(spread["owners"]) == {next(iter(raylets))}
-    assert spread["ends"] == {"ok": sessions + 3}
+    assert spread["ends"] == {"ok": most + 2}
 
 
 def test_sessions_are_spread_over_the_nodes_and_the_runtime_is_on_the_head(seen: dict[str, Any]) -> None:
@@ -61,7 +62,7 @@ def test_sessions_are_spread_over_the_nodes_and_the_runtime_is_on_the_head(seen:
 def test_a_queue_that_waits_for_processes_is_demand_for_cpus_until_it_is_worked_off(seen: dict[str, Any]) -> None:
     """The driver has waited for its end, too."""
     spread = seen["spread"]
-    assert spread["demand"] == spread["info"] == 6, "4 CPUs hold 3 sessions, 4 are wanted"
+    assert spread["demand"] == spread["info"] == 7, "4 CPUs hold 3 sessions, 5 are wanted"
 
 
 # ------------------------------------------------------------------ resources
@@ -104,7 +105,7 @@ def test_every_item_is_accounted_for_when_a_node_dies_in_the_middle(seen: dict[s
 
 
 def check_late(late: dict[str, Any]) -> None:
-    assert late["there"][late["new"]] >= 1
+    assert late["there"].get(late["new"], 0) >= 1
     assert late["ends"][late["new"]] == late["there"][late["new"]]
 
 

@@ -9,13 +9,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from openclaw_ray.core.lanes import Waiting, may_bind
 from openclaw_ray.core.lifecycle import RunKind, RunState
 from openclaw_ray.core.liveness import RESUMES_MOST
 from openclaw_ray.core.message import MessageSource, News, Talk
-from openclaw_ray.core.placement import amounts
+from openclaw_ray.core.placement import Scheduling, amounts
 from openclaw_ray.core.protocol import yielding
 from openclaw_ray.core.protocol.admitting import Admitting
 from openclaw_ray.core.protocol.completion import completion_of
@@ -51,9 +52,11 @@ class Birth(Admitting):
             return
         bound, running = s.bound, s.turns_running
         idle: dict[object, list[Actor]] = {}
+        at_work: Counter[str] = Counter()
         for actor in s.actors.values():
             if actor.state == "idle":
                 idle.setdefault((actor.klass or actor.resources), []).append(actor)
+            at_work[actor.node] += actor.state == "bound"
 
         def idle_for(waiting: Waiting) -> list[Actor]:
             return self._of_class(idle, waiting)
@@ -78,7 +81,7 @@ class Birth(Admitting):
                 self._resumed(run)
                 continue
             bound += 1
-            self.start(run, idle_for(pick).pop())
+            self.start(run, self._one_of(idle_for(pick), at_work))
         self._grow(rules_allow, bound)
         if s.exchanges:
             self.talks.unstick()
@@ -88,6 +91,17 @@ class Birth(Admitting):
         klass = waiting.klass
         assert isinstance(klass, tuple)
         return idle.get(klass) or idle.get(klass[3]) or []
+
+    def _one_of(self, idle: list[Actor], at_work: Counter[str]) -> Actor:
+        """Take the newest of the idle actors, on several nodes one where the fewest are at work; the most, if they are
+        to be packed."""
+        if len(at_work) < 2:
+            return idle.pop()
+        pack = self.s.limits.pool_scheduling == Scheduling.PACK
+        actor = min(reversed(idle), key=lambda a: -at_work[a.node] if pack else at_work[a.node])
+        idle.remove(actor)
+        at_work[actor.node] += 1
+        return actor
 
     def _resumed(self, run: Run) -> None:
         run.state = RunState.RUNNING

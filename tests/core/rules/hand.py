@@ -229,10 +229,10 @@ class Hand:
             for actor in grow.actors:
                 self.hello(actor)
 
-    def hello(self, actor: str) -> Answer:
+    def hello(self, actor: str, node: str = "node") -> Answer:
         """An actor is there and says so."""
         self.actors.setdefault(actor, Activation(actor))
-        return self.say(actor, Hello(actor, "node", 1, f"handle of {actor}"))
+        return self.say(actor, Hello(actor, node, 1, f"handle of {actor}"))
 
     def deliver(self, start: Start) -> StartAnswer:
         """A start arrives at its actor; a turn that begins is in `turns`."""

@@ -148,3 +148,17 @@ def test_a_node_that_comes_late_raises_the_ceiling_and_what_grows_at_a_time() ->
     while hand.sent(Grow):
         grow_all(hand)
     assert hand.registry.s.bound == 12
+
+
+def test_few_sessions_are_at_work_on_several_nodes_although_one_could_hold_all() -> None:
+    def used(**limits: object) -> set[str]:
+        hand = Hand(pool_max=8, **limits)  # type: ignore[arg-type]
+        hand.do(hand.registry.prewarm(6))
+        [grow] = hand.take(Grow)
+        for number, actor in enumerate(grow.actors):
+            hand.hello(actor, f"node {number // 2}")
+        hand.admit_all(["a", "b", "c"])
+        return {hand.registry.s.actors[hand.run(run).actor].node for run in "abc"}
+
+    assert used() == {"node 0", "node 1", "node 2"}
+    assert len(used(pool_scheduling="PACK")) == 2
