@@ -1,7 +1,7 @@
 """Several nodes (DESIGN.md 9; SCENARIOS.md 74, 83): where sessions are, what they may ask for, nodes that go and come.
 
 One cluster, in a process of its own, goes through all stages; the tests look at what was seen. Three raylets are most
-of their time: what needs none is in ``tests/core/test_placement.py`` and ``tests/core/rules/test_rules_7_resources.py``.
+of their time: what needs none is in ``test_placement`` and ``test_rules_7_resources`` below ``tests/core``.
 """
 
 from __future__ import annotations
