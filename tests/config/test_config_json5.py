@@ -69,9 +69,9 @@ def test_a_megabyte_of_json5_loads_in_a_moment(tmp_path: Path) -> None:
     file = tmp_path / "openclaw.json"
     file.write_text(f"{{agents: {{entries: {{\n{entries}\n}}}}}}", encoding="utf-8")
     assert file.stat().st_size > 900_000
-    began = time.perf_counter()
+    began = time.process_time()
     loaded = config.load(file, env={})
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
     assert len(loaded.agent_ids) == 9_000
 
 

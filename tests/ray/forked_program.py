@@ -49,11 +49,11 @@ def parent_here() -> int:
 
 if __name__ == "__main__":
     place, kill = Path(sys.argv[1]), "kill" in sys.argv
-    with oc.Runtime.start(agents=[where], config={"ray": {"pool": {"max": 8, "prewarm": 2}}}) as rt:
-        said = {"first": started(rt, place / "first", 2)}
+    with oc.Runtime.start(agents=[where], config={"ray": {"pool": {"max": 8, "prewarm": 1}}}) as rt:
+        said = {"first": started(rt, place / "first", 1)}
         if kill:
             parent = parent_here()
             os.kill(parent, signal.SIGKILL)
             eventually(lambda: not Path(f"/proc/{parent}").exists(), 10)
-            said["more"] = started(rt, place / "more", 4)
+            said["more"] = started(rt, place / "more", 2)
     print(json.dumps(said))
