@@ -136,17 +136,19 @@ class Client:
                     hub = find_actor(self.runtime, "hub")
                 incarnation, cursor = self.courier.cursor(self.id)
                 came = ray.get(hub.poll.remote(self.id, incarnation, cursor, wait), timeout=wait + _POLL_MARGIN)
+                incarnation, packed = came
+                rows = unpack(packed) if packed else None
             except Exception as error:  # of any kind while Ray is being shut down under us
                 hub = None
                 if self._closing.is_set() or self._over():
                     return
-                if not isinstance(error, RayError | ValueError):
+                # of an actor of a driver that has just ended Ray cannot load the class, and says so by an assertion
+                if not isinstance(error, RayError | ValueError | AssertionError):
                     raise
                 self._closing.wait(0.1)
                 continue
-            incarnation, packed = came
-            if packed:
-                self.courier.arrived(self.id, incarnation, unpack(packed))
+            if rows is not None:
+                self.courier.arrived(self.id, incarnation, rows)
             else:
                 self.courier.poke()
 

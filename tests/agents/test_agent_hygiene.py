@@ -292,10 +292,10 @@ def test_a_timer_left_behind_does_not_ring_in_the_next_turn(loop: TurnLoop) -> N
     rang: list[bool] = []
 
     async def work() -> None:
-        asyncio.get_running_loop().call_later(0.001, rang.append, True)
+        asyncio.get_running_loop().call_later(0.2, rang.append, True)
 
     async def next_work() -> None:
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0.3)
 
     run(loop, work())
     assert loop.tidy() == []
