@@ -50,7 +50,7 @@ def bench() -> None:
 
 @bench.command(hidden=True)
 @click.argument("names", nargs=-1, metavar="[NAME ...]")
-@click.option("--quick", is_flag=True, help="Smaller sizes: all of them in at most 10 minutes on 2 cores.")
+@click.option("--quick", is_flag=True, help="Smaller sizes, for a first look.")
 @click.option("--json", "as_json", is_flag=True, help="The results as one JSON object on standard output.")
 @click.option("--output", "-o", metavar="FILE", type=click.Path(dir_okay=False), help="Write that object to FILE, too.")
 @click.option("--set", "settings", metavar="NAME.SIZE=JSON", multiple=True,
