@@ -138,9 +138,11 @@ class Driver:
         )
 
     def line(self) -> str:
-        """The next line that it prints."""
+        """The next line that it prints; what Ray says there of its workers is none of its."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
+        while "(raylet)" in line:
+            line = self.process.stdout.readline()
         if not line:
             assert self.process.stderr is not None
             errors = self.process.stderr.read()

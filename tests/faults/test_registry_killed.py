@@ -92,7 +92,7 @@ def test_a_stop_under_way_is_finished_by_the_next_registry(rt: oc.Runtime, log: 
 def test_what_ran_waited_and_was_stopped_is_each_found_again_as_it_was(rt: oc.Runtime, log: Log) -> None:
     """Five run, at least three are queued, two ends were not taken, one is stopped; then three kills in a row."""
     running = [rt.spawn(agent_id="polite", input=(log.path, f"run{i}")) for i in range(5)]
-    stopped = rt.spawn(agent_id="yielder", input=(log.path, 2, 1.0))
+    stopped = rt.spawn(agent_id="yielder", input=(log.path, 2, 8.0))
     undelivered = [rt.spawn(agent_id="count", input=(log.path, f"undelivered{i}", 0)) for i in range(2)]
     log.wait_for(9)
     eventually(lambda: rt.runs(session=stopped.session_key)[0]["state"] == "paused", 10)
